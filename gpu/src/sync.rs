@@ -1,4 +1,4 @@
-//! Locks: the standard library's, or loom's where its models run (`.ci/steps/loom.sh`).
+//! Locks: the standard library's, or loom's while its models run (`.ci/steps/loom.sh`).
 
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -8,12 +8,12 @@ pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Locks, also after a panic of another thread: what is done under these locks leaves nothing half done.
+/// Locks, even after a panic of another thread: code under these locks leaves nothing half done.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits to be notified, or for no reason, or until a moment.
+/// Waits for a notification, a spurious wake-up, or a moment.
 pub(crate) fn wait<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,

@@ -1,10 +1,11 @@
-//! The engines that whole flows run on: clustering, search, calibration, conversions of files, looks at them, and integer
-//! networks.
+//! The engines that whole flows run on: clustering, search, calibration, conversions and inspection of files, and
+//! integer networks.
 //!
-//! A flow takes its engine first: [`Threads`], the processor's kernels on all threads; [`Scalar`], core's loops; or one of
-//! another crate's, such as a CUDA device. The flow is the same code for each, and so are the bits.
+//! The first argument of a flow is its engine: [`Threads`], the processor's kernels on all threads; [`Scalar`], core's
+//! loops; or an engine of another crate, such as a CUDA device. The code of the flow is the same for each, and so are
+//! the bits.
 //!
-//! If an engine has no room for a piece of work, the threads of the processor do that piece, and what comes back says so
+//! If an engine has no room for a piece of work, the threads of the processor do that piece, and the result says so
 //! ([`By`]). Any other failure of the engine ends the flow with [`Error::Engine`].
 
 use std::error::Error as StdError;
@@ -26,7 +27,7 @@ mod shared;
 pub(crate) use memory::Memory;
 pub(crate) use shared::Shared;
 
-/// An engine of every operation that flows run on, with a name and failures that they understand.
+/// An engine of all operations that flows use, with a name and with errors that flows understand.
 pub trait FlowEngine:
     QuantizeEngine<Error: Into<EngineError>>
     + BlockEngine<Error: Into<EngineError>>
@@ -37,24 +38,25 @@ pub trait FlowEngine:
     + ModelEngine<Failure: Into<EngineError>>
     + Send
 {
-    /// What reports call it.
+    /// Returns its name in reports.
     fn name(&self) -> String;
 
-    /// How many threads share the steps of a model, which are kept awake for all of a step; 1 where none is woken.
+    /// Returns how many threads share the steps of a model and are kept awake for a whole step; 1 if none is woken.
     fn team(&self) -> usize {
         1
     }
 
-    /// Whether it is what all threads of the current rayon pool are with [`Backend::default`]. A flow over files then hands
-    /// out tiles, each of which stays with one thread from reading to writing, and not chunks to the engine.
+    /// True if it is the same as all threads of the current rayon pool with [`Backend::default`]. A flow over files
+    /// then distributes tiles, each of which stays with one thread from reading to writing, instead of giving chunks to
+    /// the engine.
     fn is_pool(&self) -> bool {
         false
     }
 }
 
-/// The pool, unless it has another instruction set or, being [`Threads::alone`], fewer threads.
+/// The pool, unless it has another instruction set or, as [`Threads::alone`], fewer threads.
 impl FlowEngine for Threads {
-    /// Its instruction set's.
+    /// Returns the name of its instruction set.
     fn name(&self) -> String {
         self.backend().to_string()
     }
@@ -80,20 +82,20 @@ impl FlowEngine for Scalar {
     }
 }
 
-/// Why an engine did not do what it was asked.
+/// Why an engine did not do its work.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// What every engine refuses: the caller's mistake.
+    /// Every engine refuses the input: the caller's error.
     Refused(Refused),
-    /// The engine's memory has no room for it. The engine is as it was.
+    /// The engine's memory has no room for it. The engine is unchanged.
     NoRoom(Box<dyn StdError + Send + Sync>),
     /// The engine itself failed.
     Failed(Box<dyn StdError + Send + Sync>),
 }
 
 impl EngineError {
-    /// The error of a flow: an engine's own under the engine's `name`, and what all refuse as `refuse` says it.
+    /// Converts to the error of a flow: an engine's own error with the engine's `name`, and a refusal through `refuse`.
     pub(crate) fn of_flow(
         self,
         name: String,
@@ -129,23 +131,24 @@ impl StdError for EngineError {
 
 tercet_core::from_refusals!(EngineError);
 
-/// Who did the work.
+/// The engine that did the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct By {
-    /// The name of the engine that did it.
+    /// Its name.
     pub engine: String,
-    /// Why that is not the engine that was to do it; `None` where it is.
+    /// Why that is not the requested engine; `None` if it is.
     pub note: Option<String>,
 }
 
 impl By {
-    /// The work of the engine of this name.
+    /// Returns the work of the engine with this name.
     pub(crate) const fn name(engine: String) -> Self {
         Self { engine, note: None }
     }
 
-    /// What the engine of this name has done, or, where it had no room, what the processor's threads then do.
+    /// Returns the result of the engine with this name, or, if it had no room, that of the processor's threads, which
+    /// then do the work.
     pub(crate) fn or_threads<T>(
         name: String,
         done: Result<T, impl Into<EngineError>>,
@@ -166,7 +169,7 @@ impl By {
     }
 }
 
-/// Why an engine's work was done by the processor.
+/// Returns why the processor did an engine's work.
 pub(crate) fn no_room(name: &str, reason: &dyn fmt::Display) -> String {
     format!("{name} had no room for it: {reason}")
 }

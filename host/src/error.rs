@@ -1,9 +1,9 @@
-//! What can go wrong with files and tensors, told in one line.
+//! Errors of work on files and tensors, each with a message of one line.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A failure, naming the file, and the tensor and the place in it where there is one.
+/// An error, with the file and, if there is one, the tensor and the place in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,17 +12,17 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried: "open", "map", "write", …
+        /// The attempted action: "open", "map", "write", …
         action: &'static str,
         /// The system's reason.
         source: io::Error,
     },
-    /// Neither safetensors, npy nor GGUF.
+    /// The file is not safetensors, npy or GGUF.
     #[error("{}: not a safetensors, npy or GGUF file ({reason})", .path.display())]
     UnknownFile {
         /// The file.
         path: PathBuf,
-        /// What was found instead.
+        /// The content that was found instead.
         reason: &'static str,
     },
     /// A file breaks the rules of its own format.
@@ -30,19 +30,19 @@ pub enum Error {
     BadFile {
         /// The file.
         path: PathBuf,
-        /// The format it claims.
+        /// The format that the file claims.
         format: &'static str,
-        /// The rule it breaks, with the offset or the tensor where there is one.
+        /// The rule that it breaks, with the offset or the tensor if there is one.
         reason: String,
     },
-    /// A tensor cannot be read, quantized or written as asked.
+    /// A tensor cannot be read, quantized or written as requested.
     #[error("{}: tensor `{tensor}`: {reason}", .path.display())]
     Tensor {
         /// The file.
         path: PathBuf,
         /// The tensor's name.
         tensor: String,
-        /// Why; an index counts the tensor's values in row-major order.
+        /// The reason; an index counts the tensor's values in row-major order.
         reason: String,
     },
     /// No tensor has this name.
@@ -50,12 +50,12 @@ pub enum Error {
     NoSuchTensor {
         /// The file.
         path: PathBuf,
-        /// The name looked for.
+        /// The requested name.
         tensor: String,
-        /// The names of the model that come closest, the closest first; at most three.
+        /// The most similar names of the model, the most similar first; at most three.
         close: Vec<String>,
     },
-    /// Two files do not hold the same tensors.
+    /// Two files do not contain the same tensors.
     #[error("{} and {}: {reason}", .left.display(), .right.display())]
     Differ {
         /// One file.
@@ -65,27 +65,27 @@ pub enum Error {
         /// The tensor and the difference in name or shape.
         reason: String,
     },
-    /// The output is there already.
+    /// The output exists already.
     #[error("{}: exists already", .path.display())]
     OutputExists {
         /// The output.
         path: PathBuf,
     },
-    /// Input and output are one file, perhaps under two names.
+    /// Input and output are the same file, perhaps under two names.
     #[error("{}: output and input are the same file", .path.display())]
     OutputIsInput {
-        /// The output as it was named.
+        /// The output's path as given.
         path: PathBuf,
     },
-    /// The output's format cannot hold what was asked for.
+    /// The output's format cannot store the requested content.
     #[error("{}: {reason}", .path.display())]
     Unsupported {
-        /// The output, or the input that rules the conversion out.
+        /// The output, or the input that makes the conversion impossible.
         path: PathBuf,
-        /// What does not fit, and what would.
+        /// The content that does not fit, and an alternative that would.
         reason: String,
     },
-    /// A model's run takes more memory than there is left. Nothing was begun.
+    /// A model's run needs more memory than is available. It did not start.
     #[error(
         "{}: a run takes {} bytes of memory, {cache} of cache and {steps} of steps, and {available} are left",
         .path.display(), .cache.saturating_add(*.steps)
@@ -97,26 +97,26 @@ pub enum Error {
         cache: usize,
         /// Bytes of steps.
         steps: usize,
-        /// Bytes that the system says are left.
+        /// Bytes that the system reports as available.
         available: u64,
     },
-    /// The engine that was to do the work failed; files and options have no part in it.
+    /// The engine that the work was given to failed. Files and options are not the cause.
     #[error("{engine}: {source}")]
     Engine {
         /// Its name.
         engine: String,
-        /// What failed.
+        /// The engine's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The options contradict each other.
     #[error("{reason}")]
     Options {
-        /// Which, and why.
+        /// The contradicting options, and the reason.
         reason: String,
     },
 }
 
-/// The end of a message that offers other names.
+/// Returns the end of a message that suggests other names.
 fn near(close: &[String]) -> String {
     if close.is_empty() {
         return String::new();

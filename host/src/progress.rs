@@ -1,6 +1,6 @@
-//! What a long run tells while it goes on.
+//! Reports of a long run's progress.
 
-/// Receives the progress of a run. Calls come from one thread at a time; `()` listens to nothing.
+/// Receives the progress of a run. Calls come from one thread at a time. `()` ignores all of them.
 pub trait Progress: Sync {
     /// The run starts; it will read `bytes` bytes of tensors.
     fn start(&self, bytes: u64) {
@@ -12,7 +12,7 @@ pub trait Progress: Sync {
         let _ = name;
     }
 
-    /// `bytes` more bytes of tensors were read; they add up to [`Progress::start`]'s.
+    /// `bytes` more bytes of tensors were read. They add up to the number given to [`Progress::start`].
     fn advance(&self, bytes: u64) {
         let _ = bytes;
     }

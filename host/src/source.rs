@@ -1,4 +1,4 @@
-//! Tensors as their values: floats, blocks, or codes with the scales that lie beside them.
+//! Tensors as values: floats, blocks, or codes with the scales that are stored beside them.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub use amounts::{Amount, Amounts};
 pub(crate) use restore::{Restored, Room, chunks, gather, on_engine, restore};
 pub(crate) use view::{tiles, windows};
 
-/// Values that are read, encoded and measured in one go: 4 MiB as `f32`. A multiple of every block.
+/// Values that are read, encoded and measured at a time: 4 MiB as `f32`. A multiple of every block.
 pub(crate) const CHUNK: usize = 1 << 20;
 
 /// A tensor whose values can be read as `f32` from any whole block on.
@@ -33,13 +33,13 @@ pub(crate) struct Source<'a> {
     pub(crate) path: &'a Path,
     pub(crate) tensor: Tensor<'a>,
     kind: Kind<'a>,
-    /// Rows of a head whose two halves are read in turn; `None`: all rows are read in their order.
+    /// Rows of a head whose two halves are read in turn; `None` if all rows are read in their order.
     head: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Kind<'a> {
-    /// Plain numbers: floats, and integers of up to 16 bits, which `f32` holds exactly.
+    /// Plain numbers: floats, and integers of up to 16 bits, which `f32` represents exactly.
     Plain,
     Blocks(Format),
     /// int8 codes: value = scale of the group · (code − zero point).
@@ -53,17 +53,17 @@ enum Kind<'a> {
         scale: f32,
     },
     I2s(Layout),
-    /// Indices into codebooks; the shape of the values is a tensor of its own.
+    /// Indices into codebooks; the shape of the values is a separate tensor.
     Palette {
         stored: Stored<'a>,
         shape: Tensor<'a>,
     },
-    /// Carried, never read.
+    /// Copied, never read.
     Opaque,
 }
 
 impl<'a> Source<'a> {
-    /// Finds out what a tensor's values are, with the scales that `model` holds for it.
+    /// Determines the values of a tensor, with the scales that `model` has for it.
     pub(crate) fn new(model: &'a Model, tensor: Tensor<'a>) -> Result<Self, Error> {
         let (path, reading) = (model.path(), model.reading());
         let scales = model.get(&format!("{}_scale", tensor.name));
@@ -103,7 +103,7 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// What the code 1 of a packed tensor stands for; `None` of others.
+    /// Returns the value of the code 1 in a packed tensor; `None` for others.
     pub(crate) fn unit(&self) -> Option<f32> {
         match self.kind {
             Kind::Packed { scale } => Some(scale),
@@ -111,7 +111,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The shape of the values; a packed tensor has four times its stored rows, a palette has its own beside it.
+    /// Returns the shape of the values. A packed tensor has four times its stored rows, and a palette stores its shape
+    /// beside it.
     pub(crate) fn shape(&self) -> Vec<usize> {
         if let Kind::Palette { shape, .. } = self.kind {
             return dims(&shape).unwrap_or_default();
@@ -127,7 +128,7 @@ impl<'a> Source<'a> {
         values(&self.shape()).unwrap_or(0)
     }
 
-    /// False for types that are carried only.
+    /// False for types that are only copied.
     pub(crate) fn is_readable(&self) -> bool {
         !matches!(self.kind, Kind::Opaque)
     }
@@ -137,7 +138,7 @@ impl<'a> Source<'a> {
         !matches!(self.kind, Kind::Plain | Kind::Opaque)
     }
 
-    /// The grid of int8 codes that share one.
+    /// Returns the grid of int8 codes that share one.
     pub(crate) fn grid(&self) -> Option<Grid> {
         let Kind::Codes {
             scales,
@@ -153,11 +154,11 @@ impl<'a> Source<'a> {
             low: -128,
             high: 127,
         };
-        // A scale that is not finite is refused where the values are read.
+        // A scale that is not finite is refused when the values are read.
         (scales.values() == 1).then_some(grid)?.checked().ok()
     }
 
-    /// The type as reports name it.
+    /// Returns the type's name in reports.
     pub(crate) fn type_name(&self) -> String {
         match self.kind {
             Kind::Packed { .. } => "bitnet-hf".into(),
@@ -166,13 +167,13 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Bytes of the tensor that `count` of its values take; what progress counts.
+    /// Returns the bytes of the tensor that `count` of its values take, which are the unit of progress.
     pub(crate) fn bytes_of(&self, count: usize) -> u64 {
         let values = self.values().max(1) as u128;
         (self.tensor.bytes.len() as u128 * count as u128 / values) as u64
     }
 
-    /// As [`Source::read`], of values in the order that they lie in.
+    /// As [`Source::read`], for values in their stored order.
     fn read_stored(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
         let refuse = |reason: String| Error::tensor(self.path, self.tensor.name, reason);
         self.page_in(start, out.len());
@@ -239,12 +240,12 @@ impl<'a> Source<'a> {
             Kind::I2s(layout) => {
                 let (codes, tail) = bytes.split_at(self.values() / 4);
                 let codes = &codes[start / 4..][..out.len() / 4];
-                // What follows the codes is a tensor of no values: its scale.
+                // The bytes after the codes are a tensor without values: its scale.
                 let scale =
                     i2_s::codes(layout, tail, &mut []).map_err(|e| refuse(e.to_string()))?;
                 let backend = Backend::default();
                 if !backend.decode_groups(layout, codes, scale, out, Stores::Cached) {
-                    // A tensor of its own, which core names the place in.
+                    // Build a separate tensor, so that core can name the place in it.
                     let part = [codes, tail].concat();
                     i2_s::decode(layout, &part, out).map_err(|e| {
                         refuse(match e {
@@ -273,19 +274,19 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Bytes as the codes they hold.
+/// Returns bytes as codes.
 pub(crate) fn signed(bytes: &[u8]) -> &[i8] {
     // SAFETY: an i8 has the size and the alignment of a byte, and every pattern is one.
     unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
 }
 
-/// Bytes as room for the codes they are to hold.
+/// Returns bytes as room for codes.
 pub(crate) fn signed_mut(bytes: &mut [u8]) -> &mut [i8] {
     // SAFETY: as in `signed`, and the borrow of the bytes is exclusive too; what is written is a byte's pattern again.
     unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len()) }
 }
 
-/// Checks the scales of int8 codes: one, one a row, or one for each of equal parts of a row.
+/// Checks the scales of int8 codes: one, one per row, or one for each of equal parts of a row.
 fn codes<'a>(
     path: &Path,
     tensor: Tensor<'a>,
@@ -322,7 +323,7 @@ fn codes<'a>(
     })
 }
 
-/// The three tensors beside a palette's indices; `None` unless all are there and of their types.
+/// Returns the three tensors beside a palette's indices; `None` unless all exist and have the right types.
 fn palette<'a>(model: &'a Model, tensor: Tensor<'a>) -> Result<Option<Kind<'a>>, Error> {
     let beside = |suffix: &str, dtype: DType| {
         let found = model.get(&format!("{}{suffix}", tensor.name));
@@ -380,7 +381,7 @@ fn palette<'a>(model: &'a Model, tensor: Tensor<'a>) -> Result<Option<Kind<'a>>,
     Ok(Some(Kind::Palette { stored, shape }))
 }
 
-/// A shape that is stored as a tensor of one dimension; `None` where it is none.
+/// Returns a shape that is stored as a tensor of one dimension; `None` if it is no shape.
 fn dims(shape: &Tensor<'_>) -> Option<Vec<usize>> {
     let dims = shape.bytes.as_chunks().0.iter();
     let dims = dims.map(|&dim| usize::try_from(i64::from_le_bytes(dim)).ok());
@@ -393,7 +394,7 @@ pub(crate) fn is_sidecar(model: &Model, name: &str) -> bool {
     let owned = |suffix: &str, by_palette: bool| {
         let owner = name.strip_suffix(suffix).and_then(|owner| model.get(owner));
         owner.is_some_and(|owner| {
-            // An owner whose scales do not fit is refused in its own turn.
+            // An owner whose scales do not fit is refused when it is read itself.
             matches!(owner.dtype, DType::I8 | DType::U8)
                 && Source::new(model, owner).is_ok_and(|source| {
                     let palette = matches!(source.kind, Kind::Palette { .. });
@@ -408,7 +409,7 @@ pub(crate) fn is_sidecar(model: &Model, name: &str) -> bool {
             .any(|suffix| owned(suffix, true))
 }
 
-/// A block error of a part of a tensor that begins at block `first`, with its place in the whole tensor.
+/// Formats a block error of a part of a tensor that begins at block `first`, with its place in the whole tensor.
 pub(crate) fn place_block(error: BlockError, first: usize) -> String {
     use BlockError::{ScaleNotFinite, ScaleOverflow};
     match error {

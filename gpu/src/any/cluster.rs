@@ -53,18 +53,18 @@ impl<D: FlowEngine> ClusterEngine for AnyEngine<'_, D> {
     }
 }
 
-/// Points that an [`AnyEngine`] has taken up.
+/// A clustering on an [`AnyEngine`].
 #[derive(Debug)]
 pub enum AnyClusters<'a, D: ClusterEngine + 'a> {
-    /// By core's loops.
+    /// On core's loops.
     Scalar(Box<scalar::Clusters<'a>>),
-    /// By the processor's threads.
+    /// On the processor's threads.
     Threads(Box<<Threads as ClusterEngine>::Clusters<'a>>),
-    /// By a device.
+    /// On a device.
     Device(D::Clusters<'a>),
 }
 
-/// Methods that go to whichever it is.
+/// Methods that call the same method of each variant.
 macro_rules! clusters {
     ($(fn $method:ident(&mut self $(, $name:ident: $type:ty)*) -> $done:ty;)+) => {
         $(

@@ -1,4 +1,4 @@
-//! One value for whichever engine does a piece of work.
+//! One type for any of the engines.
 
 mod cluster;
 mod model;
@@ -21,7 +21,8 @@ pub use cluster::AnyClusters;
 pub use quantize::AnyTensor;
 pub use search::AnyBase;
 
-/// An engine of every operation: core's loops, the processor's threads, or a device. What is written once for it runs on each.
+/// An engine of every operation: core's loops, the processor's threads, or a device. Code written once for it runs on
+/// each of them.
 ///
 /// ```
 /// use tercet_core::block::Format;
@@ -45,11 +46,11 @@ pub enum AnyEngine<'d, D> {
     Scalar(Scalar),
     /// The processor's kernels, on all threads or the calling one.
     Threads(Threads),
-    /// A device, for as long as it is lent.
+    /// A borrowed device.
     Device(&'d mut D),
 }
 
-/// The same expression for whichever of an enum it is.
+/// Evaluates the same expression for each variant of an enum.
 macro_rules! any {
     ($kind:ident, $any:expr, $it:ident => $body:expr) => {
         match $any {
@@ -255,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// Of the threads `tercet verify` shows it, of a device the tests on one.
+    /// `tercet verify` shows the same for threads, and the tests on a device for that.
     #[test]
     fn core_s_loops_are_reached_as_they_are() {
         let mut engine = AnyEngine::<Scalar>::Scalar(Scalar);

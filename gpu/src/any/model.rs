@@ -1,4 +1,4 @@
-//! A language model's steps, on whichever engine it is.
+//! The steps of a language model, on any engine.
 
 use tercet_core::engine::ModelEngine;
 use tercet_core::linear::{I8Sym, Layer};

@@ -94,14 +94,14 @@ impl<D: FlowEngine> QuantizeEngine for AnyEngine<'_, D> {
     }
 }
 
-/// A tensor that an [`AnyEngine`] has taken up.
+/// A tensor that an [`AnyEngine`] quantizes.
 #[derive(Debug)]
 pub enum AnyTensor<'a, D: QuantizeEngine + 'a, T: Element> {
-    /// By core's loops.
+    /// On core's loops.
     Scalar(scalar::Tensor<'a, T>),
-    /// By the processor's threads.
+    /// On the processor's threads.
     Threads(parallel::Tensor<'a, T>),
-    /// By a device.
+    /// On a device.
     Device(D::Tensor<'a, T>),
 }
 

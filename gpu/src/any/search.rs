@@ -24,14 +24,14 @@ impl<D: FlowEngine> SearchEngine for AnyEngine<'_, D> {
     }
 }
 
-/// Rows that an [`AnyEngine`] has taken up.
+/// Rows that an [`AnyEngine`] searches.
 #[derive(Debug)]
 pub enum AnyBase<'a, D: SearchEngine + 'a, R: Rows + 'a> {
-    /// By core's loops.
+    /// On core's loops.
     Scalar(scalar::Base<R>),
-    /// By the processor's threads.
+    /// On the processor's threads.
     Threads(<Threads as SearchEngine>::Base<'a, R>),
-    /// By a device.
+    /// On a device.
     Device(D::Base<'a, R>),
 }
 

@@ -1,26 +1,26 @@
-//! Why requests are refused or not answered.
+//! Errors of a queue and of its requests.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// Why a queue did not begin.
+/// Why a queue did not start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
-    /// There is nobody to do the work.
+    /// There is no worker.
     NoWorker,
-    /// A batch of none, or room for none.
+    /// The size of a batch or the capacity is 0.
     Zero {
         /// The option's name.
         name: &'static str,
     },
-    /// The system gave no thread.
+    /// The system could not start a thread.
     Thread {
         /// The worker's name.
         worker: String,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -44,12 +44,12 @@ impl Error for StartError {
     }
 }
 
-/// Why a request was not taken.
+/// Why a request was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// As many requests wait as may: see [`super::BatchOptions::capacity`].
+    /// As many requests wait as allowed: see [`super::BatchOptions::capacity`].
     Full {
-        /// How many that are.
+        /// The allowed number.
         capacity: usize,
     },
     /// The queue was closed.
@@ -70,12 +70,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A request that was not taken, which comes back.
+/// A request that was not accepted, returned to the submitter.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refused<R> {
-    /// Why not.
+    /// The reason.
     pub reason: Reason,
-    /// What was to be submitted.
+    /// The request.
     pub request: R,
 }
 
@@ -95,22 +95,22 @@ impl<R> fmt::Display for Refused<R> {
 
 impl<R> Error for Refused<R> {}
 
-/// Why a request that was taken has no answer.
+/// Why an accepted request has no answer.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BatchError<E> {
     /// The work refused or failed.
     Failed(Arc<E>),
-    /// The work panicked. What it said.
+    /// The work panicked, with this message.
     Panicked(Arc<str>),
-    /// The work gave more or fewer answers than there were requests, which are then nobody's.
+    /// The work gave more or fewer answers than there were requests, so none of them could be assigned.
     Miscounted {
         /// Requests of the part that was run.
         requests: usize,
-        /// Answers that came.
+        /// Number of answers.
         answers: usize,
     },
-    /// The queue was closed, without answering what waited, before the request's batch began.
+    /// The queue was closed, without answering waiting requests, before the request's batch began.
     Closed,
 }
 

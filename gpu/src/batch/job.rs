@@ -1,75 +1,78 @@
-//! What is asked of a queue, and what its workers do.
+//! The requests of a queue, and the work of its workers.
 
 use std::fmt;
 use std::hash::Hash;
 use std::time::Duration;
 
-/// What the requests of a queue are.
+/// The type of a queue's requests.
 ///
-/// A type of no value: it names what belongs together. Those of Tercet's operations stand in [`crate::batch::executors`].
+/// A type without values: it names the types that belong together. Those of Tercet's operations are in
+/// [`crate::batch::executors`].
 pub trait Job {
-    /// What one request asks.
+    /// A request.
     type Request: Send;
-    /// What it gets.
+    /// The answer to a request.
     type Answer: Send;
-    /// Why it gets none. All requests of a batch that failed as a whole share one.
+    /// The error of a request. All requests of a batch that failed as a whole share one.
     type Error: Send + Sync;
-    /// What requests must have in common to be done together: a width, a count of hits; `()` where all may be.
+    /// The common property of requests that can be done together: a width, a number of hits; `()` if all can.
     type Kind: Clone + Eq + Hash + Send + Sync;
 
-    /// The kind of a request. Called by the thread that submits it.
+    /// Returns the kind of a request. Called by the submitting thread.
     fn kind(request: &Self::Request) -> Self::Kind;
 }
 
-/// What a worker does with the requests of a batch: an engine, and what it holds for all of them.
+/// The work of a worker on the requests of a batch: an engine, and the data that it holds for all of them.
 ///
-/// It runs on a thread of its own. A panic in any of its functions is [`super::BatchError::Panicked`] for the requests it was about,
-/// and the work is asked again with the next batch.
+/// It runs on its own thread. A panic in any of its functions becomes [`super::BatchError::Panicked`] for the requests
+/// concerned, and the work is called again for the next batch.
 pub trait Executor<J: Job>: Send {
-    /// Refuses a request that would spoil the batch it is in, by its length or its values. Only this request gets the error.
+    /// Refuses a request that would spoil its batch, by its length or its values. Only this request gets the error.
     ///
     /// # Errors
-    /// What [`Executor::run`] would say of the request alone.
+    /// The error that [`Executor::run`] would return for the request alone.
     fn check(&self, request: &J::Request) -> Result<(), J::Error> {
         let _ = request;
         Ok(())
     }
 
-    /// How many of `wanted` requests of a kind there is room for now: a batch that is larger is run in parts. An answer of 0 counts
-    /// as 1, and what is asked is at least 1.
+    /// Returns how many of `wanted` requests of a kind there is room for now: a larger batch is run in parts. `wanted`
+    /// is at least 1, and a result of 0 counts as 1.
     fn most(&self, kind: &J::Kind, wanted: usize) -> usize {
         let _ = kind;
         wanted
     }
 
-    /// Does requests of one kind, all of which [`Executor::check`] let pass: an answer for each, in order, as it would be alone.
+    /// Runs requests of one kind that have all passed [`Executor::check`]. Returns an answer for each, in order, with
+    /// the same value as if it ran alone.
     ///
     /// # Errors
-    /// Then none of them is answered.
+    /// After an error none of the requests is answered.
     fn run(&mut self, kind: &J::Kind, requests: &[J::Request]) -> Result<Vec<J::Answer>, J::Error>;
 
-    /// Whether fewer requests may succeed where more failed with this error, as for want of memory: a part is then run again in halves,
-    /// down to single requests.
+    /// True if fewer requests may succeed after this error, for example for lack of memory. A part is then run again in
+    /// halves, down to single requests.
     fn splits(&self, error: &J::Error) -> bool {
         let _ = error;
         false
     }
 }
 
-/// Predicts what a worker takes for a batch. A dispatcher's model of costs is plugged in here.
+/// Predicts the time of a worker for a batch, for example with a dispatcher's cost model.
 ///
-/// Asked while the queue is locked: it answers from a table, in well under a microsecond. Wrong predictions cost time only.
+/// Called while the queue is locked: it must answer from a table, in well under a microsecond. Wrong predictions only
+/// cost time.
 pub trait Predict<K>: Send + Sync {
-    /// The time for a batch of `requests` requests, at least 1, of this kind.
+    /// Returns the time for a batch of `requests` requests, at least 1, of this kind.
     fn predict(&self, kind: &K, requests: usize) -> Duration;
 }
 
-/// The same time for every launch, and for every request in it.
+/// The same time for every launch, plus the same time for every request in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Linear {
-    /// What a batch takes however small it is.
+    /// Time of a batch, however small it is.
     pub launch: Duration,
-    /// What each request adds.
+    /// Additional time of each request.
     pub each: Duration,
 }
 
@@ -83,7 +86,7 @@ impl<K> Predict<K> for Linear {
     }
 }
 
-/// One of a queue's workers: what it does, and what that is predicted to take.
+/// One of a queue's workers: its work, and the prediction of its time.
 pub struct Worker<'a, J: Job> {
     pub(super) name: String,
     pub(super) work: Box<dyn Executor<J> + 'a>,
@@ -91,7 +94,7 @@ pub struct Worker<'a, J: Job> {
 }
 
 impl<'a, J: Job> Worker<'a, J> {
-    /// A worker of this name, of which nothing is known: batches go to the worker that has the fewest.
+    /// Returns a worker with this name and without predictions: batches go to the worker with the fewest batches.
     pub fn new(name: impl Into<String>, work: impl Executor<J> + 'a) -> Self {
         Self {
             name: name.into(),
@@ -100,7 +103,7 @@ impl<'a, J: Job> Worker<'a, J> {
         }
     }
 
-    /// With predictions.
+    /// Returns the worker with predictions.
     #[must_use]
     pub fn with_prediction(mut self, predict: impl Predict<J::Kind> + 'static) -> Self {
         self.predict = Box::new(predict);

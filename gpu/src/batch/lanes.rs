@@ -1,24 +1,24 @@
-//! Which worker does which batch.
+//! Assigns batches to workers.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The most that a batch is predicted to take, in nanoseconds: 13 days, so that no sum overflows.
+/// Maximum predicted time of a batch, in nanoseconds: 13 days, so that no sum overflows.
 const LONGEST: u64 = 1 << 50;
 
-/// A predicted time as what is counted: whole nanoseconds, at least one, so that batches that are free are shared out too.
+/// Converts a predicted time to whole nanoseconds, at least one, so that free batches are shared out too.
 pub(super) fn cost(predicted: Duration) -> u64 {
     u64::try_from(predicted.as_nanos()).map_or(LONGEST, |nanos| nanos.clamp(1, LONGEST))
 }
 
-/// What one worker has before it.
+/// The pending work of one worker.
 #[derive(Debug)]
 struct Lane<B> {
-    /// Batches that it is to do, and their costs.
+    /// Batches assigned to it, and their costs.
     assigned: VecDeque<(B, u64)>,
-    /// Since when the one under way is, and its cost.
+    /// Start and cost of the running batch.
     running: Option<(Instant, u64)>,
-    /// The cost of all of them.
+    /// Total cost of all of them.
     outstanding: u64,
 }
 
@@ -32,14 +32,14 @@ impl<B> Lane<B> {
 #[derive(Debug)]
 pub(super) struct Lanes<B>(Vec<Lane<B>>);
 
-/// Whether a worker without work may take another's.
+/// Whether an idle worker may take another's batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Help {
     /// It has taken a batch.
     Taken,
     /// Not before this moment, if nothing changes.
     Later(Instant),
-    /// Nobody needs any.
+    /// No worker needs help.
     None,
 }
 
@@ -53,8 +53,8 @@ impl<B> Lanes<B> {
         Self((0..workers).map(|_| lane()).collect())
     }
 
-    /// The worker that will have done one more batch first, of the given cost for each; of equals the one with the fewest batches, of
-    /// these the first. O(workers).
+    /// Returns the worker that would finish one more batch first, from the batch's cost on each worker. Ties go to the
+    /// worker with the fewest batches, then to the first. O(workers).
     pub(super) fn least(&self, cost: impl Fn(usize) -> u64) -> (usize, u64) {
         let lanes = self.0.iter().enumerate();
         let choices = lanes.map(|(at, lane)| {
@@ -71,7 +71,7 @@ impl<B> Lanes<B> {
         }
     }
 
-    /// A worker's next batch, which is under way from now on.
+    /// Starts and returns a worker's next batch.
     pub(super) fn begin(&mut self, worker: usize, now: Instant) -> Option<B> {
         let lane = self.0.get_mut(worker)?;
         let (batch, cost) = lane.assigned.pop_front()?;
@@ -79,7 +79,7 @@ impl<B> Lanes<B> {
         Some(batch)
     }
 
-    /// A worker's batch is done.
+    /// Ends a worker's batch.
     pub(super) fn end(&mut self, worker: usize) {
         if let Some(lane) = self.0.get_mut(worker)
             && let Some((_, cost)) = lane.running.take()
@@ -88,19 +88,19 @@ impl<B> Lanes<B> {
         }
     }
 
-    /// Whether a worker has batches to begin.
+    /// True if a worker has batches to begin.
     pub(super) fn has(&self, worker: usize) -> bool {
         let lane = self.0.get(worker);
         lane.is_some_and(|lane| !lane.assigned.is_empty())
     }
 
-    /// Predicted nanoseconds of what a worker has not done.
+    /// Returns the predicted nanoseconds of a worker's remaining work.
     pub(super) fn outstanding(&self, worker: usize) -> u64 {
         self.0.get(worker).map_or(0, |lane| lane.outstanding)
     }
 
-    /// For a worker without work: takes the last batch of a worker that is late with what it does by more than the batch would cost the
-    /// helper. So predictions that are wrong, and a worker that hangs, hold nothing up for long. O(workers).
+    /// For an idle worker: takes the last batch of a worker that is late with its running batch by more than the
+    /// helper's cost for the batch. So wrong predictions, and a worker that hangs, delay nothing for long. O(workers).
     pub(super) fn help(&mut self, helper: usize, now: Instant, cost: impl Fn(&B) -> u64) -> Help {
         let moment = |lane: &Lane<B>| {
             let (since, running) = lane.running?;
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn batches_go_where_they_are_done_first() {
         let mut lanes = Lanes::new(3);
-        // The second takes half as long, the third ten times.
+        // The second worker takes half as long, the third ten times.
         let each = |at: usize| [100, 50, 1000][at];
         let mut chosen = Vec::new();
         for batch in 0..7 {
@@ -171,7 +171,7 @@ mod tests {
             lanes.assign(at, batch, cost);
             chosen.push(at);
         }
-        // Done at 50 by the second; 100 both, the first has fewer; 150; 200; 200 …
+        // Done at 50 by the second; 100 on both, the first has fewer; 150; 200; 200 …
         assert_eq!(chosen, [1, 0, 1, 1, 0, 1, 1]);
         assert_eq!(lanes.outstanding(1), 250);
         let now = Instant::now();
@@ -201,7 +201,7 @@ mod tests {
         for batch in ["under way", "next", "last"] {
             lanes.assign(0, batch, 100);
         }
-        // Not one that has not begun: it may be about to.
+        // Not from a worker that has not begun one: it may be about to.
         assert_eq!(lanes.help(1, start, |_| 30), Help::None);
         assert_eq!(lanes.begin(0, start), Some("under way"));
         let late = start + ns(130);
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(lanes.help(1, late, |_| 30), Help::Taken);
         assert_eq!((lanes.outstanding(0), lanes.outstanding(1)), (200, 30));
         assert_eq!(lanes.begin(1, late), Some("last"));
-        // Nobody helps himself.
+        // No worker helps itself.
         assert_eq!(lanes.help(0, late, |_| 30), Help::None);
     }
 }

@@ -1,4 +1,4 @@
-//! Requests that no batch has taken, in order, each with others of its kind.
+//! Requests that are in no batch yet, in order, with a line for each kind.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use super::BatchOptions;
 
-/// What stands in a line and may lose interest.
+/// An item in a line that may no longer be wanted.
 pub(super) trait Waits {
     fn is_waiting(&self) -> bool;
 }
 
-/// One in a line.
+/// One item in a line.
 #[derive(Debug)]
 pub(super) struct Entry<T> {
     pub(super) item: T,
-    /// When it came.
+    /// Time of arrival.
     pub(super) since: Instant,
-    /// The how-manieth it was.
+    /// Its number in the order of arrival.
     number: u64,
 }
 
-/// The line. Those that wait no more stay until they come to the front, or until [`Line::sweep`].
+/// The line. Unwanted items stay until they reach the front, or until [`Line::sweep`].
 #[derive(Debug)]
 pub(super) struct Line<K, T> {
     kinds: HashMap<K, VecDeque<Entry<T>>>,
@@ -36,7 +36,7 @@ impl<K: Eq + Hash + Clone, T: Waits> Line<K, T> {
         }
     }
 
-    /// Adds one at the end; how many of its kind there are now. O(1).
+    /// Adds an item at the end; returns the number of its kind. O(1).
     pub(super) fn push(&mut self, kind: K, item: T, now: Instant) -> usize {
         let entry = Entry {
             item,
@@ -53,8 +53,9 @@ impl<K: Eq + Hash + Clone, T: Waits> Line<K, T> {
         self.kinds.is_empty()
     }
 
-    /// The kind that a batch is due of, and of how many: as many as a batch may have, or one of them has waited long enough, or `all` are
-    /// due. Of several the one whose first came first. O(kinds).
+    /// Returns the kind of a batch that is due, and its number of requests. A batch is due if it has the maximum size,
+    /// if one of its requests has waited long enough, or if `all` are due. Of several kinds it returns the one with the
+    /// oldest request. O(kinds).
     pub(super) fn due(
         &mut self,
         now: Instant,
@@ -71,14 +72,14 @@ impl<K: Eq + Hash + Clone, T: Waits> Line<K, T> {
         first.map(|(kind, entries)| (kind.clone(), entries.len().min(options.max_size)))
     }
 
-    /// When the one that came first will have waited long enough; `None` where that is never. O(kinds).
+    /// Returns the time when the oldest item will have waited long enough; `None` if that is never. O(kinds).
     pub(super) fn due_at(&self, max_wait: Duration) -> Option<Instant> {
         let firsts = self.kinds.values().filter_map(VecDeque::front);
         let oldest = firsts.min_by_key(|first| first.number)?;
         oldest.since.checked_add(max_wait)
     }
 
-    /// Takes up to `most` of a kind that still wait, and tells how many did not any more. O(taken).
+    /// Takes up to `most` waiting items of a kind; also returns the number of unwanted ones that it removed. O(taken).
     pub(super) fn take(&mut self, kind: &K, most: usize) -> (Vec<Entry<T>>, usize) {
         let (mut taken, mut gone) = (Vec::new(), 0);
         let Some(entries) = self.kinds.get_mut(kind) else {
@@ -100,13 +101,13 @@ impl<K: Eq + Hash + Clone, T: Waits> Line<K, T> {
         (taken, gone)
     }
 
-    /// Takes all.
+    /// Takes all items.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Entry<T>> + use<K, T> {
         let kinds = std::mem::take(&mut self.kinds);
         kinds.into_values().flatten()
     }
 
-    /// Forgets those that wait no more. O(all).
+    /// Removes all unwanted items. O(all).
     pub(super) fn sweep(&mut self) {
         self.kinds.retain(|_, entries| {
             entries.retain(|entry| entry.item.is_waiting());
@@ -114,7 +115,7 @@ impl<K: Eq + Hash + Clone, T: Waits> Line<K, T> {
         });
     }
 
-    /// Has every kind begin with one that waits.
+    /// Makes every kind begin with a wanted item.
     fn tidy(&mut self) {
         self.kinds.retain(|_, entries| {
             while entries

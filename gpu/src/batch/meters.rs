@@ -1,4 +1,4 @@
-//! What a queue counts, for its own figures and for whoever records the process's.
+//! Figures of a queue, for its own statistics and for the process's recorder.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use super::BatchStats;
 use super::stats::Tally;
 use crate::observe::{Level, counter, histogram, of};
 
-/// The figures of a queue. They are changed under its lock.
+/// The figures of a queue. They change only under its lock.
 pub(super) struct Counted {
     stats: BatchStats,
     meters: Meters,
 }
 
-/// Handles to what is recorded of a queue.
+/// Handles to the recorded figures of a queue.
 struct Meters {
     depth: Level,
     submitted: Counter,
@@ -30,7 +30,7 @@ struct Meters {
     split: Counter,
     panics: Counter,
     helped: Counter,
-    /// Of each worker: what its batches took, and what they were predicted to.
+    /// For each worker: the times of its batches, and their predicted times.
     workers: Vec<[Histogram; 2]>,
 }
 
@@ -68,7 +68,7 @@ impl Deref for Counted {
 }
 
 impl Counted {
-    /// Nothing yet, of a queue of this name.
+    /// Returns empty figures of a queue with this name.
     pub(super) fn new(queue: &str, workers: Vec<String>, capacity: usize) -> Self {
         let meters = Meters::new(queue, &workers);
         let stats = BatchStats::new(workers, capacity);
@@ -76,14 +76,14 @@ impl Counted {
         Self { stats, meters }
     }
 
-    /// One waits that did not.
+    /// Counts one more waiting request.
     pub(super) fn enter(&mut self) {
         self.stats.enter();
         self.meters.submitted.increment(1);
         self.meters.depth.show(&self.stats.depth);
     }
 
-    /// So many wait no more.
+    /// Counts fewer waiting requests.
     pub(super) fn leave(&mut self, count: usize) {
         self.stats.leave(count);
         self.meters.depth.show(&self.stats.depth);
@@ -95,37 +95,37 @@ impl Counted {
         self.meters.depth.show(&self.stats.depth);
     }
 
-    /// One waits for room.
+    /// Counts a submitter that waits for room.
     pub(super) fn block(&mut self) {
         self.stats.blocked += 1;
         self.meters.blocked.increment(1);
     }
 
-    /// A ticket was given up before its batch began.
+    /// Counts a ticket that was dropped or cancelled before its batch began.
     pub(super) fn cancel(&mut self) {
         self.stats.cancelled += 1;
         self.meters.cancelled.increment(1);
     }
 
-    /// A request was given up as the queue closed.
+    /// Counts a request that was given up when the queue closed.
     pub(super) fn give_up(&mut self) {
         self.stats.closed += 1;
         self.meters.closed.increment(1);
     }
 
-    /// A worker took over a batch.
+    /// Counts a batch that another worker took over.
     pub(super) fn help(&mut self) {
         self.stats.helped += 1;
         self.meters.helped.increment(1);
     }
 
-    /// A request's batch begins.
+    /// Counts a request whose batch begins.
     pub(super) fn begin(&mut self, waited: Duration) {
         self.stats.begin(waited);
         self.meters.waited.record(waited);
     }
 
-    /// A worker's batch has ended.
+    /// Counts a finished batch of a worker.
     pub(super) fn end(&mut self, worker: usize, tally: &Tally, predicted: Duration) {
         self.stats.end(worker, tally, predicted);
         let meters = &self.meters;

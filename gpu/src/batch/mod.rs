@@ -1,9 +1,10 @@
-//! Small requests of one kind, grouped into one launch.
+//! Groups small requests of one kind into one launch.
 //!
-//! A launch costs the same for one request as for many, and one pass over a matrix serves many queries. A [`Queue`] takes requests one by
-//! one from any thread, groups those of one kind ([`Job::kind`]) until a batch has [`BatchOptions::max_size`] of them or the first has
-//! waited for [`BatchOptions::max_wait`], has a worker do the batch at once, and gives each submitter its own answer through its
-//! [`Ticket`]. The answers have the bits that they have one at a time.
+//! A launch costs the same for one request as for many, and one pass over a matrix serves many queries. A [`Queue`]
+//! takes requests one by one from any thread and groups those of one kind ([`Job::kind`]). Once a batch has
+//! [`BatchOptions::max_size`] requests, or the first one has waited for [`BatchOptions::max_wait`], a worker does the
+//! whole batch. Each submitter gets its own answer through its [`Ticket`]. The answers have the same bits as if each
+//! request ran alone.
 //!
 //! ```
 //! use std::thread;
@@ -29,34 +30,39 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! - Every request that is taken ends once: answered, failed ([`BatchError`]), cancelled, or refused as the queue closes.
-//! - At most [`BatchOptions::capacity`] requests wait, those of batches that have not begun included. Beyond that [`Queue::submit`]
-//!   waits, [`Queue::try_submit`] and [`Queue::submit_until`] give the request back with [`Reason::Full`].
-//! - A ticket that is dropped or cancelled before its batch begins takes its request out, and makes room at once; later the answer is
-//!   dropped.
-//! - A request that is bad in itself ([`Executor::check`]) fails alone. Where a run fails or panics, each of its requests gets that error,
-//!   and the queue goes on. A run that failed for want of memory ([`Executor::splits`]) is done again in halves.
-//! - Requests of one kind come into batches in the order in which they came. Nothing is said of the order in which they end.
+//! - Every accepted request ends exactly once: answered, failed ([`BatchError`]), cancelled, or refused when the queue
+//!   closes.
+//! - At most [`BatchOptions::capacity`] requests wait, including those in batches that have not begun. Beyond that
+//!   [`Queue::submit`] waits, and [`Queue::try_submit`] and [`Queue::submit_until`] return the request with
+//!   [`Reason::Full`].
+//! - A ticket that is dropped or cancelled before its batch begins removes its request and makes room at once. If it is
+//!   dropped later, the answer is dropped.
+//! - An invalid request ([`Executor::check`]) fails alone. If a run fails or panics, each of its requests gets that
+//!   error, and the queue continues. A run that failed for lack of memory ([`Executor::splits`]) is repeated in halves.
+//! - Requests of one kind enter batches in the order of their submission. The order in which they end is not specified.
 //!
 //! # Several workers
 //!
-//! Each [`Worker`] is an engine or a device with a thread. A batch goes to the one that is predicted to have done it first, by what it
-//! still has to do and what the batch adds ([`Predict`]): by a dispatcher's costs where the worker is made with these
-//! ([`Worker::by_cost`]). A worker without work takes over from one that is late. All give the same bits.
+//! Each [`Worker`] is an engine or a device with a thread. A batch goes to the worker that is predicted to finish it
+//! first, from its remaining work and the cost of the batch ([`Predict`]). [`Worker::by_cost`] makes a worker that
+//! predicts with a dispatcher's costs. An idle worker takes over batches from a late one. All workers give the same
+//! bits.
 //!
 //! # Padding
 //!
-//! Nothing is padded here. The engine on CUDA devices fills up rows to what its kernels load, queries to a power of two and sixteen at
-//! least on tensor cores, and leaves out what a tile has too many, inside; see [`executors`].
+//! The queue pads nothing. The engine on CUDA devices does it internally: it pads rows to whole loads of its kernels,
+//! and queries to a power of two, at least sixteen on tensor cores, and skips rows of a tile beyond the end. See
+//! [`executors`].
 //!
 //! # Cost
 //!
-//! A request costs an allocation for its slot, a short hold of the queue's lock and its share of the worker's, and a wake-up where its
-//! submitter sleeps: with 64 under way for each of eight threads 1.4 µs, for one thread that waits for each answer 2 µs (a million and
-//! 50,000 requests of no work, two cores of an Intel Xeon, busy with other work as well, 22 November 2026). What takes less
-//! by itself is not worth grouping. Forming a batch is O(kinds that wait + requests of the batch + workers).
+//! A request costs an allocation for its slot, a short time under the queue's lock and its share of the worker's time
+//! under it, and a wake-up if its submitter sleeps. Measured: 1.4 µs with 64 requests in progress for each of eight
+//! threads, and 2 µs for one thread that waits for each answer (a million and 50,000 requests without work, two cores
+//! of an Intel Xeon, busy with other work as well, 22 November 2026). Requests that take less time alone are not worth
+//! grouping. Forming a batch is O(waiting kinds + requests of the batch + workers).
 #![forbid(unsafe_code)]
 
 mod error;
@@ -71,7 +77,7 @@ mod shared;
 mod slot;
 mod stats;
 mod ticket;
-// Whoever runs the models needs no engines.
+// The loom models need no engines.
 #[cfg(not(all(test, loom)))]
 pub mod executors;
 

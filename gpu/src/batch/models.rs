@@ -62,7 +62,7 @@ fn submitted(shared: &Arc<Shared<Echo>>, request: usize) -> Ticket<Echo> {
     Ticket::new(slot, Arc::clone(shared))
 }
 
-/// Two preemptions suffice for every order of three threads' critical sections that matters, and keep the model short.
+/// Two preemptions cover every relevant order of the critical sections of three threads, and keep the model short.
 fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
@@ -79,9 +79,9 @@ fn a_slot_is_started_or_cancelled_and_answered_once() {
         };
         let owner = thread::spawn(move || slot.cancel());
         match (worker.join().unwrap(), owner.join().unwrap()) {
-            // It took no part.
+            // It was in no batch.
             (None, Left::Request(7)) => {}
-            // The answer came first, and is dropped by who cancels; or it came last, and goes back.
+            // Either the answer came first and the canceller drops it, or it came last and is returned.
             (Some(Ok(())), Left::Begun(Some(8))) | (Some(Err(8)), Left::Begun(None)) => {}
             other => panic!("{other:?}"),
         }
@@ -105,7 +105,7 @@ fn a_waiter_is_woken_once_the_answer_is_there() {
     });
 }
 
-/// Two submitters, one of whom gives up, one place in the queue, one worker.
+/// Two submitters, one of which gives up, one place in the queue, one worker.
 #[test]
 fn no_request_is_lost_and_none_is_run_twice() {
     model(|| {
@@ -133,7 +133,7 @@ fn no_request_is_lost_and_none_is_run_twice() {
     });
 }
 
-/// A submitter and two workers: whoever forms the batch, one does it, and both end.
+/// A submitter and two workers: any of them forms the batch, one runs it, and both end.
 #[test]
 fn two_workers_do_a_request_once() {
     model(|| {

@@ -1,26 +1,28 @@
-//! How a queue groups requests.
+//! Options of a queue.
 
 use std::time::Duration;
 
 use super::StartError;
 
-/// How a queue groups requests.
+/// Options for how a queue groups requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchOptions {
-    /// Requests of a batch, at most: at least 1.
+    /// Maximum number of requests per batch, at least 1.
     pub max_size: usize,
-    /// How long a request waits for others of its kind. 0: a batch begins as soon as a worker is free, with what waits then.
+    /// How long a request waits for others of its kind. 0: a batch begins as soon as a worker is free, with the
+    /// requests that wait then.
     pub max_wait: Duration,
-    /// Requests that may wait, of all kinds, batches that have not begun included: at least 1. With requests and answers of bounded
-    /// size it bounds the queue's memory; each worker has at most one batch beside.
+    /// Maximum number of waiting requests, of all kinds and including batches that have not begun; at least 1. If
+    /// requests and answers have a bounded size, this bounds the queue's memory; each worker has at most one more
+    /// batch.
     pub capacity: usize,
-    /// What the queue is called where it is recorded ([`crate::observe`]). Figures of queues of one name are added up, but for how many
-    /// requests wait, where the last to change counts.
+    /// Name of the queue in recorded figures ([`crate::observe`]). Figures of queues with the same name are added up,
+    /// except for the number of waiting requests, where the last change counts.
     pub name: &'static str,
 }
 
 impl Default for BatchOptions {
-    /// Batches of 64 after half a millisecond, room for 4096; the name is "queue".
+    /// Batches of 64 after half a millisecond, capacity 4096; the name is "queue".
     fn default() -> Self {
         Self {
             max_size: 64,

@@ -1,4 +1,4 @@
-//! The queue, step by step on one thread, beside a list.
+//! The queue, step by step on one thread, compared with a list.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::shared::{Closing, Patience, Shared};
 use super::stats::Tally;
 use super::{BatchError, BatchOptions, Job, Linear, Reason, Ticket};
 
-/// Requests are numbers, of kinds.
+/// Requests are numbers of several kinds.
 struct Numbers;
 
 impl Job for Numbers {
@@ -26,7 +26,7 @@ impl Job for Numbers {
 #[derive(Clone, Debug)]
 enum Step {
     Submit(u8),
-    /// The ticket of this place among those held.
+    /// Cancels the ticket at this place among those held.
     Cancel(usize),
     Work,
     Fail,
@@ -43,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 type Request = (u8, usize);
 
-/// A queue whose only worker is the test, and what it should hold and have counted.
+/// A queue whose only worker is the test, with its expected content and counts.
 struct Run {
     options: BatchOptions,
     shared: Arc<Shared<Numbers>>,
@@ -101,7 +101,7 @@ impl Run {
         self.cancelled += 1;
     }
 
-    /// The requests of the next batch: as many of the first's kind as may be.
+    /// Returns the requests of the next batch: as many of the first one's kind as allowed.
     fn due(&mut self) -> Vec<Request> {
         let kind = self.waiting[0].0;
         let of_kind = self.waiting.iter().copied().filter(|r| r.0 == kind);
@@ -110,7 +110,7 @@ impl Run {
         batch
     }
 
-    /// Does the next batch, of which there is one.
+    /// Runs the next batch, which exists.
     fn work(&mut self, fails: bool) {
         let expected = self.due();
         let batch = self.shared.next(0).unwrap();
@@ -137,7 +137,7 @@ impl Run {
         self.read(&expected, fails);
     }
 
-    /// Every second ticket is read, the others are dropped unread.
+    /// Reads every second ticket, and drops the others unread.
     fn read(&mut self, requests: &[Request], fails: bool) {
         let tickets = std::mem::take(&mut self.tickets);
         let (done, waiting) = tickets
@@ -157,7 +157,7 @@ impl Run {
         }
     }
 
-    /// Closes it, and checks what was counted.
+    /// Closes it, and checks the counts.
     fn end(mut self, closing: Closing) {
         self.shared.close(closing);
         let mut closed = 0;

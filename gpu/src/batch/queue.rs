@@ -1,4 +1,4 @@
-//! The queue as its users see it.
+//! The public interface of the queue.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,16 +11,17 @@ use super::{BatchOptions, BatchStats, Job, Refused, StartError, Ticket, Worker};
 
 /// A queue of requests of one job, and the threads of its workers.
 ///
-/// It is shared by reference among threads that submit. Dropped, it answers all that waits, then its threads end; so do
-/// [`Queue::shutdown`], which tells what was counted, and [`Queue::abort`], which answers only what has begun.
+/// Submitting threads share it by reference. When it is dropped, it answers all waiting requests, then its threads end.
+/// [`Queue::shutdown`] does the same and returns the statistics. [`Queue::abort`] answers only requests whose batch has
+/// begun.
 pub struct Queue<J: Job> {
     shared: Arc<Shared<J>>,
-    /// None where a scope has them.
+    /// Empty if a scope has the threads.
     threads: Vec<JoinHandle<()>>,
 }
 
 impl<J: Job> Queue<J> {
-    /// A queue with a thread for each worker.
+    /// Starts a queue with a thread for each worker.
     ///
     /// # Errors
     /// [`StartError`].
@@ -45,10 +46,11 @@ impl<J: Job> Queue<J> {
         Ok(queue)
     }
 
-    /// A queue whose threads are a scope's, so that its workers and requests may borrow what outlives the scope: rows, weights, engines.
+    /// Starts a queue with scoped threads, so that its workers and requests may borrow data that outlives the scope:
+    /// rows, weights, engines.
     ///
-    /// The queue itself must be dropped, closed or shut down within the scope, which ends with its threads. Threads that submit borrow it
-    /// in a scope within.
+    /// The queue itself must be dropped, closed or shut down within the scope, because the scope waits for its threads.
+    /// Submitting threads borrow it in an inner scope.
     ///
     /// # Errors
     /// [`StartError`].
@@ -73,7 +75,7 @@ impl<J: Job> Queue<J> {
         Ok(queue)
     }
 
-    /// A queue without its threads, and what these are to do.
+    /// Returns a queue without its threads, and the work for them.
     #[expect(clippy::type_complexity, reason = "names and works of threads")]
     fn prepared<'a>(
         options: BatchOptions,
@@ -96,7 +98,7 @@ impl<J: Job> Queue<J> {
         Ok((queue, works))
     }
 
-    /// The threads from `at` on will not be.
+    /// Records that the threads from `at` on will not start.
     fn fail(&self, at: usize, worker: String, source: std::io::Error) -> StartError {
         for _ in at..self.shared.stats().workers.len() {
             self.shared.end();
@@ -104,7 +106,7 @@ impl<J: Job> Queue<J> {
         StartError::Thread { worker, source }
     }
 
-    /// Submits a request; where the queue is full, waits for room. Of several that wait any may be next.
+    /// Submits a request; if the queue is full, waits for room. Of several waiting threads any may be next.
     ///
     /// # Errors
     /// [`super::Reason::Closed`], with the request.
@@ -112,7 +114,7 @@ impl<J: Job> Queue<J> {
         self.put(request, Patience::Forever)
     }
 
-    /// Submits a request if there is room. Waits for nothing.
+    /// Submits a request if there is room. Does not wait.
     ///
     /// # Errors
     /// [`super::Reason::Full`] or [`super::Reason::Closed`], with the request.
@@ -120,7 +122,7 @@ impl<J: Job> Queue<J> {
         self.put(request, Patience::None)
     }
 
-    /// Submits a request; where the queue is full, waits for room until a moment.
+    /// Submits a request; if the queue is full, waits for room until a moment.
     ///
     /// # Errors
     /// [`super::Reason::Full`] or [`super::Reason::Closed`], with the request.
@@ -154,23 +156,24 @@ impl<J: Job> Queue<J> {
         Ok(Ticket::new(slot, Arc::clone(&self.shared)))
     }
 
-    /// Takes no more requests, and does with those that wait as told; does not wait itself. What was closed to refuse stays so.
+    /// Stops accepting requests, and treats waiting ones as `closing` says. Does not wait. A queue closed with
+    /// [`Closing::Refuse`] stays so.
     pub fn close(&self, closing: Closing) {
         self.shared.close(closing);
     }
 
-    /// What was counted until now.
+    /// Returns the statistics so far.
     pub fn stats(&self) -> BatchStats {
         self.shared.stats()
     }
 
-    /// Takes no more requests, answers those that wait, and ends the threads.
+    /// Stops accepting requests, answers the waiting ones, and ends the threads.
     pub fn shutdown(mut self) -> BatchStats {
         self.end(Closing::Answer);
         self.stats()
     }
 
-    /// Takes no more requests, waits for batches that have begun, refuses the others, and ends the threads.
+    /// Stops accepting requests, waits for batches that have begun, refuses the others, and ends the threads.
     pub fn abort(mut self) -> BatchStats {
         self.end(Closing::Refuse);
         self.stats()
@@ -180,7 +183,7 @@ impl<J: Job> Queue<J> {
         self.shared.close(closing);
         self.shared.wait();
         for thread in self.threads.drain(..) {
-            // What panicked was told to its tickets.
+            // Panics were reported to the tickets.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! A worker's thread: batch after batch, each request of them answered once.
+//! A worker's thread: it runs batch after batch, and answers each request once.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use super::shared::{Batch, Outcome, Shared, SlotOf};
 use super::stats::Tally;
 use super::{BatchError, Executor, Job};
 
-/// Does batches until the queue has no more for this worker.
+/// Runs batches until the queue has no more for this worker.
 pub(super) fn serve<J: Job>(
     shared: &Shared<J>,
     worker: usize,
@@ -26,7 +26,7 @@ pub(super) fn serve<J: Job>(
             requests,
             slots,
         } = batch;
-        // Inside, what the work does is caught by itself; what is left are destructors of requests and of answers.
+        // Panics of the work itself are caught inside. This catches those of destructors of requests and answers.
         let done = catch_unwind(AssertUnwindSafe(|| {
             answer(&mut *work, &kind, requests, &slots, &mut tally);
         }));
@@ -35,7 +35,7 @@ pub(super) fn serve<J: Job>(
             tally.failed = slots.len() as u64 - tally.answered;
             let error = BatchError::Panicked(said(&*panic));
             for slot in &slots {
-                // Those that have an answer keep it.
+                // Requests that have an answer keep it.
                 let _ = slot.finish(Err(error.clone()));
             }
         }
@@ -44,7 +44,7 @@ pub(super) fn serve<J: Job>(
     }
 }
 
-/// Counts a worker out, however it ends.
+/// Records the end of a worker, however it ends.
 struct End<'a, J: Job>(&'a Shared<J>);
 
 impl<J: Job> Drop for End<'_, J> {
@@ -53,7 +53,8 @@ impl<J: Job> Drop for End<'_, J> {
     }
 }
 
-/// Does a batch: refuses what its work refuses, and runs the others, as many at a time as there is room for.
+/// Runs a batch: refuses the requests that the work refuses, and runs the others, as many at a time as there is room
+/// for.
 fn answer<J: Job>(
     work: &mut dyn Executor<J>,
     kind: &J::Kind,
@@ -75,7 +76,7 @@ fn answer<J: Job>(
     let mut first = 0;
     while first < requests.len() {
         let left = requests.len() - first;
-        // Where the work cannot even tell, it will hardly do more.
+        // If the work cannot even answer this, it is unlikely to do more.
         let most = guarded::<_, J::Error>(tally, || Ok(work.most(kind, left)));
         let most = most.map_or(left, |most| most.clamp(1, left));
         tally.split |= most < left;
@@ -85,7 +86,7 @@ fn answer<J: Job>(
     }
 }
 
-/// Runs a part of a batch, in halves where that may help.
+/// Runs a part of a batch, and repeats it in halves if that may help.
 fn run<J: Job>(
     work: &mut dyn Executor<J>,
     kind: &J::Kind,
@@ -128,11 +129,11 @@ fn tell<J: Job>(slot: &SlotOf<J>, outcome: Outcome<J>, tally: &mut Tally) {
         Ok(_) => tally.answered += 1,
         Err(_) => tally.failed += 1,
     }
-    // It comes back where the ticket is gone, and is dropped here.
+    // If the ticket is gone, the outcome comes back and is dropped here.
     let _ = slot.finish(outcome);
 }
 
-/// Calls a function of the work.
+/// Calls a function of the work, and catches its panics.
 fn guarded<T, E>(
     tally: &mut Tally,
     call: impl FnOnce() -> Result<T, E>,
@@ -146,7 +147,7 @@ fn guarded<T, E>(
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn said(panic: &(dyn Any + Send)) -> Arc<str> {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

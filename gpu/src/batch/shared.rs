@@ -1,4 +1,4 @@
-//! The queue's state, under one lock, and what submitters, workers and tickets do to it.
+//! The queue's state, under one lock, and the operations of submitters, workers and tickets on it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::stats::Tally;
 use super::{BatchError, BatchOptions, BatchStats, Job, Predict, Reason, Refused};
 use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
-/// What becomes of a request.
+/// The outcome of a request.
 pub(super) type Outcome<J> = Result<<J as Job>::Answer, BatchError<<J as Job>::Error>>;
-/// Where a request and its outcome meet.
+/// The slot of a request and its outcome.
 pub(super) type SlotOf<J> = Slot<<J as Job>::Request, Outcome<J>>;
 
-/// Cancelled requests that may stand in the line beside as many as wait, before it is swept: each sweep is paid for by as many
-/// cancellations.
+/// Number of cancelled requests, beyond as many as wait, that may be in the line before a sweep: so that many
+/// cancellations pay for each sweep.
 const LITTER: usize = 64;
 
 impl<R, A> Waits for Arc<Slot<R, A>> {
@@ -27,13 +27,13 @@ impl<R, A> Waits for Arc<Slot<R, A>> {
     }
 }
 
-/// Requests that are to be done together.
+/// Requests that will run together.
 struct Formed<J: Job> {
     kind: J::Kind,
     entries: Vec<Entry<Arc<SlotOf<J>>>>,
 }
 
-/// Requests with which a worker has begun.
+/// Requests that a worker has begun with.
 pub(super) struct Batch<J: Job> {
     pub(super) kind: J::Kind,
     pub(super) requests: Vec<J::Request>,
@@ -60,7 +60,7 @@ pub enum Closing {
 struct State<J: Job> {
     line: Line<J::Kind, Arc<SlotOf<J>>>,
     lanes: Lanes<Formed<J>>,
-    /// Cancelled requests that stand in the line or in a batch, about.
+    /// Approximate number of cancelled requests in the line or in a batch.
     gone: usize,
     /// Workers that wait for work.
     idle: usize,
@@ -72,21 +72,21 @@ struct State<J: Job> {
     stats: Counted,
 }
 
-/// What a queue, its workers and its tickets share.
+/// State shared by a queue, its workers and its tickets.
 pub(super) struct Shared<J: Job> {
     options: BatchOptions,
     predictions: Vec<Box<dyn Predict<J::Kind>>>,
     state: Mutex<State<J>>,
-    /// There is something for workers.
+    /// Notified when there is something for workers.
     work: Condvar,
-    /// There is room for submitters.
+    /// Notified when there is room for submitters.
     room: Condvar,
-    /// A worker has ended.
+    /// Notified when a worker has ended.
     ended: Condvar,
 }
 
 impl<J: Job> Shared<J> {
-    /// A queue whose workers, of these names, are about to begin.
+    /// Returns the state of a queue whose workers, with these names, are about to start.
     pub(super) fn new(
         options: BatchOptions,
         names: Vec<String>,
@@ -116,7 +116,7 @@ impl<J: Job> Shared<J> {
         lock(&self.state)
     }
 
-    /// What a worker is predicted to take for a batch. A model that panics says nothing good of its worker.
+    /// Returns the predicted cost of a batch on a worker. A prediction that panics counts against its worker.
     fn cost(&self, worker: usize, kind: &J::Kind, requests: usize) -> u64 {
         let model = self.predictions.get(worker);
         let predicted = model
@@ -161,7 +161,8 @@ impl<J: Job> Shared<J> {
         let slot = Arc::new(Slot::new(request));
         state.stats.enter();
         let of_kind = state.line.push(kind, Arc::clone(&slot), Instant::now());
-        // The first of a kind has a time when it is due; a whole batch is due now, as everything is where nothing more can come.
+        // The first request of a kind sets the time when it is due. A full batch is due now, and so is everything if no
+        // more can come.
         let whole = of_kind.is_multiple_of(self.options.max_size);
         let full = state.stats.depth.in_use >= self.options.capacity;
         let wake = state.idle > 0 && (of_kind == 1 || whole || full);
@@ -172,7 +173,7 @@ impl<J: Job> Shared<J> {
         Ok(slot)
     }
 
-    /// A ticket is given up; true where the request takes part in no batch.
+    /// Gives up a ticket; returns true if the request will be in no batch.
     pub(super) fn cancel(&self, slot: &SlotOf<J>) -> bool {
         let Left::Request(_request) = slot.cancel() else {
             return false;
@@ -199,7 +200,7 @@ impl<J: Job> Shared<J> {
         }
     }
 
-    /// The next batch of a worker; `None` when there will be no more. Waits.
+    /// Waits for the next batch of a worker; `None` when there will be no more.
     pub(super) fn next(&self, worker: usize) -> Option<Batch<J>> {
         let mut state = self.lock();
         loop {
@@ -225,7 +226,8 @@ impl<J: Job> Shared<J> {
                 Help::Later(moment) => Some(moment),
                 Help::None => None,
             };
-            // What a closed queue has is due, so it would have been formed; what others have, they do.
+            // The requests of a closed queue are due, so a batch would have been formed; other workers run their own
+            // batches.
             if state.closing.is_some() && !state.lanes.has(worker) {
                 return None;
             }
@@ -237,7 +239,7 @@ impl<J: Job> Shared<J> {
         }
     }
 
-    /// Forms a batch that is due, and gives it to the worker that will have done it first; false where none is.
+    /// Forms a batch that is due, and gives it to the worker that will finish it first; false if none is due.
     fn form(&self, state: &mut State<J>, worker: usize, now: Instant) -> bool {
         let full = state.stats.depth.in_use >= self.options.capacity;
         let all = full || state.closing.is_some();
@@ -250,7 +252,7 @@ impl<J: Job> Shared<J> {
         if !entries.is_empty() {
             let formed = Formed { kind, entries };
             state.lanes.assign(at, formed, cost);
-            // That worker may sleep, among others.
+            // That worker may sleep, like others.
             if at != worker && state.idle > 0 {
                 self.work.notify_all();
             }
@@ -258,7 +260,7 @@ impl<J: Job> Shared<J> {
         true
     }
 
-    /// Begins a batch with those of its requests that still wait; `None` without any.
+    /// Begins a batch with those of its requests that still wait; `None` if there are none.
     fn begin(&self, state: &mut State<J>, formed: Formed<J>, now: Instant) -> Option<Batch<J>> {
         let count = formed.entries.len();
         let (mut requests, mut slots) = (Vec::with_capacity(count), Vec::with_capacity(count));
@@ -275,7 +277,7 @@ impl<J: Job> Shared<J> {
         state.gone = state.gone.saturating_sub(count - begun);
         state.stats.leave(begun);
         self.make_room(state, begun);
-        // Somebody else minds the line while this worker is busy.
+        // Another worker must watch the line while this one is busy.
         if state.idle > 0 && !state.line.is_empty() {
             self.work.notify_one();
         }
@@ -287,7 +289,7 @@ impl<J: Job> Shared<J> {
         })
     }
 
-    /// A worker has done its batch.
+    /// Records that a worker has done its batch.
     pub(super) fn done(&self, worker: usize, tally: &Tally) {
         let mut state = self.lock();
         let before = state.lanes.outstanding(worker);
@@ -296,13 +298,13 @@ impl<J: Job> Shared<J> {
         state.stats.end(worker, tally, predicted);
     }
 
-    /// A worker has ended.
+    /// Records that a worker has ended.
     pub(super) fn end(&self) {
         self.lock().working -= 1;
         self.ended.notify_all();
     }
 
-    /// Takes no more requests. What was closed to refuse stays so.
+    /// Stops accepting requests. A queue closed with [`Closing::Refuse`] stays so.
     pub(super) fn close(&self, closing: Closing) {
         let mut state = self.lock();
         state.closing = state.closing.max(Some(closing));
@@ -323,7 +325,7 @@ impl<J: Job> Shared<J> {
         self.work.notify_all();
         self.room.notify_all();
         for (slot, _request) in given_up {
-            // Where nobody wants to know, nobody is told.
+            // If the ticket is gone, nobody is informed.
             let _ = slot.finish(Err(BatchError::Closed));
         }
     }

@@ -1,14 +1,15 @@
-//! Where one request waits and its answer appears.
+//! The slot where one request waits and its answer appears.
 
 use std::mem;
 use std::time::Instant;
 
 use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
-/// A request on its way, of which two know: the queue's side and the ticket.
+/// A pending request, shared by the queue's side and the ticket.
 ///
-/// It goes from waiting to running to done, or from any of them to gone. Each step is one thread's under the lock, so whether a batch
-/// begins with it or it is cancelled, and whether its answer is taken, is decided once.
+/// It goes from waiting to running to done, or from any of these to gone. One thread makes each step, under the lock,
+/// so each question is decided once: whether a batch begins with it or it is cancelled, and whether its answer is
+/// taken.
 pub(super) struct Slot<R, A> {
     inner: Mutex<Inner<R, A>>,
     done: Condvar,
@@ -16,27 +17,27 @@ pub(super) struct Slot<R, A> {
 
 struct Inner<R, A> {
     state: State<R, A>,
-    /// Whether the ticket's owner waits.
+    /// True if the ticket's owner waits.
     asleep: bool,
 }
 
 enum State<R, A> {
-    /// No batch has begun with it.
+    /// It is in no batch that has begun.
     Waiting(R),
-    /// A batch has.
+    /// Its batch has begun.
     Running,
-    /// The answer has come.
+    /// The answer is available.
     Done(A),
-    /// Nobody wants an answer, or it was taken.
+    /// The answer is not wanted any more, or was taken.
     Gone,
 }
 
-/// What [`Slot::cancel`] found; it is dropped without the lock.
+/// What [`Slot::cancel`] found; it is dropped outside the lock.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Left<R, A> {
-    /// The request, which takes no part in any batch.
+    /// The request, which will be in no batch.
     Request(R),
-    /// A batch had begun with it; its answer, where it had come.
+    /// A batch had begun with it; its answer, if available.
     Begun(Option<A>),
 }
 
@@ -55,17 +56,17 @@ impl<R, A> Slot<R, A> {
         lock(&self.inner)
     }
 
-    /// Whether no batch has begun with it, and it is still wanted.
+    /// True if no batch has begun with it, and it is still wanted.
     pub(super) fn is_waiting(&self) -> bool {
         matches!(self.lock().state, State::Waiting(_))
     }
 
-    /// Whether the answer is here.
+    /// True if the answer is available.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.lock().state, State::Done(_))
     }
 
-    /// A batch begins: the request, if it still waits.
+    /// Starts the request if it still waits, and returns it.
     pub(super) fn start(&self) -> Option<R> {
         let mut inner = self.lock();
         match mem::replace(&mut inner.state, State::Running) {
@@ -77,7 +78,7 @@ impl<R, A> Slot<R, A> {
         }
     }
 
-    /// The answer of a request that was started. It comes back where nobody wants it.
+    /// Stores the answer of a started request. Returns it if it is not wanted any more.
     pub(super) fn finish(&self, answer: A) -> Result<(), A> {
         let mut inner = self.lock();
         if !matches!(inner.state, State::Running) {
@@ -86,14 +87,14 @@ impl<R, A> Slot<R, A> {
         inner.state = State::Done(answer);
         let asleep = inner.asleep;
         drop(inner);
-        // A ticket is one thread's.
+        // Only one thread has the ticket.
         if asleep {
             self.done.notify_one();
         }
         Ok(())
     }
 
-    /// Nobody wants the answer any more.
+    /// Records that the answer is not wanted any more.
     pub(super) fn cancel(&self) -> Left<R, A> {
         match mem::replace(&mut self.lock().state, State::Gone) {
             State::Waiting(request) => Left::Request(request),
@@ -102,7 +103,7 @@ impl<R, A> Slot<R, A> {
         }
     }
 
-    /// The answer, once it has come; `None` where that is not before `until`.
+    /// Waits for the answer; `None` if it is not available before `until`.
     pub(super) fn wait(&self, until: Option<Instant>) -> Option<A> {
         let mut inner = self.lock();
         loop {

@@ -1,75 +1,75 @@
-//! What a queue counts.
+//! Statistics of a queue.
 
 use std::time::Duration;
 
 use tercet_core::pool::Stats;
 
-/// How many batches had which size: place i counts those of 2^i to 2^(i+1) − 1 requests.
+/// Number of batches by size: place i counts those of 2^i to 2^(i+1) − 1 requests.
 pub type Sizes = [u64; usize::BITS as usize];
 
-/// What a queue has counted since it began.
+/// Statistics of a queue since it began.
 ///
-/// Every request submitted is, once all is done, exactly one of answered, failed, cancelled and closed. Figures of a batch are added
-/// when it has ended, a moment after its tickets were answered.
+/// Once all work is done, every submitted request is counted exactly once as answered, failed, cancelled or closed.
+/// Figures of a batch are added when it has ended, a moment after its tickets were answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchStats {
-    /// Requests taken.
+    /// Accepted requests.
     pub submitted: u64,
-    /// Requests answered, those included whose ticket was gone by then.
+    /// Answered requests, including those whose ticket was gone by then.
     pub answered: u64,
-    /// Requests that their work refused, failed or panicked with.
+    /// Requests that the work refused, or in which it failed or panicked.
     pub failed: u64,
     /// Requests whose ticket was cancelled or dropped before their batch began.
     pub cancelled: u64,
     /// Requests that were given up when the queue closed.
     pub closed: u64,
-    /// Requests not taken: the queue was full, or closed.
+    /// Requests not accepted, because the queue was full or closed.
     pub refused: u64,
-    /// Requests that waited for room before they were taken or refused.
+    /// Requests that waited for room before they were accepted or refused.
     pub blocked: u64,
     /// Calls of [`super::Executor::run`].
     pub batches: u64,
     /// Their sizes.
     pub sizes: Sizes,
-    /// Batches that ran in parts for want of room.
+    /// Batches that ran in parts for lack of room.
     pub split: u64,
     /// Panics of the work.
     pub panics: u64,
-    /// Batches that a worker took over from one that was late.
+    /// Batches that a worker took over from a late one.
     pub helped: u64,
-    /// Requests that wait, the most that did, the most that may, and how often there was no room.
+    /// Number of waiting requests: now, the largest so far, the maximum allowed, and how often there was no room.
     pub depth: Stats,
-    /// The time that requests waited before their batch began, all together.
+    /// Total time that requests waited before their batch began.
     pub waited: Duration,
-    /// The longest that one waited.
+    /// Longest time that a request waited.
     pub longest_wait: Duration,
     /// The workers, in the order given.
     pub workers: Vec<WorkerStats>,
 }
 
-/// What one worker did.
+/// Statistics of one worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerStats {
     /// Its name.
     pub name: String,
-    /// Batches that it did.
+    /// Number of batches.
     pub batches: u64,
-    /// Requests in them.
+    /// Number of requests in them.
     pub requests: u64,
-    /// What these batches were predicted to take.
+    /// Predicted time of these batches.
     pub predicted: Duration,
-    /// What they took.
+    /// Actual time of these batches.
     pub busy: Duration,
-    /// What it is predicted to take yet.
+    /// Predicted time of its remaining work.
     pub outstanding: Duration,
 }
 
-/// What became of one batch.
+/// The outcome of one batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) answered: u64,
     pub(super) failed: u64,
-    /// Of each run.
+    /// Size of each run.
     pub(super) sizes: Vec<usize>,
     pub(super) split: bool,
     pub(super) panics: u64,
@@ -105,14 +105,14 @@ impl BatchStats {
         }
     }
 
-    /// One waits that did not.
+    /// Counts one more waiting request.
     pub(super) fn enter(&mut self) {
         self.submitted += 1;
         self.depth.in_use += 1;
         self.depth.high_water = self.depth.high_water.max(self.depth.in_use);
     }
 
-    /// So many wait no more.
+    /// Counts fewer waiting requests.
     pub(super) fn leave(&mut self, count: usize) {
         self.depth.in_use = self.depth.in_use.saturating_sub(count);
     }
@@ -124,13 +124,13 @@ impl BatchStats {
         }
     }
 
-    /// A request's batch begins.
+    /// Counts a request whose batch begins.
     pub(super) fn begin(&mut self, waited: Duration) {
         self.waited = self.waited.saturating_add(waited);
         self.longest_wait = self.longest_wait.max(waited);
     }
 
-    /// A worker's batch has ended.
+    /// Counts a finished batch of a worker.
     pub(super) fn end(&mut self, worker: usize, tally: &Tally, predicted: Duration) {
         self.answered += tally.answered;
         self.failed += tally.failed;

@@ -1,4 +1,4 @@
-//! What a submitter holds.
+//! The submitter's handle of a request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use super::{BatchError, Job};
 
 /// The claim to one answer.
 ///
-/// Dropped before the request's batch has begun, it takes the request back; afterwards the answer is dropped when it comes. It may
-/// outlive its queue.
+/// If it is dropped before the request's batch has begun, the request is removed; afterwards, the answer is dropped
+/// when it comes. It may outlive its queue.
 #[must_use = "a ticket that is dropped cancels its request"]
 pub struct Ticket<J: Job> {
     slot: Arc<SlotOf<J>>,
@@ -35,7 +35,7 @@ impl<J: Job> Ticket<J> {
     /// Waits for the answer, or until a moment.
     ///
     /// # Errors
-    /// The ticket, where there is no answer yet.
+    /// The ticket, if there is no answer yet.
     pub fn wait_until(
         self,
         deadline: Instant,
@@ -46,7 +46,7 @@ impl<J: Job> Ticket<J> {
     /// As [`Ticket::wait_until`], with a time from now.
     ///
     /// # Errors
-    /// The ticket, where there is no answer yet.
+    /// The ticket, if there is no answer yet.
     pub fn wait_for(self, time: Duration) -> Result<Result<J::Answer, BatchError<J::Error>>, Self> {
         match Instant::now().checked_add(time) {
             Some(deadline) => self.wait_until(deadline),
@@ -54,13 +54,13 @@ impl<J: Job> Ticket<J> {
         }
     }
 
-    /// Whether the answer is here.
+    /// True if the answer is available.
     pub fn is_done(&self) -> bool {
         self.slot.is_done()
     }
 
-    /// Gives the claim up, as dropping does. True where the request takes part in no batch; false where one had begun with it, or it
-    /// was answered.
+    /// Gives the claim up, as dropping does. Returns true if the request will be in no batch; false if a batch had
+    /// begun with it, or it was answered.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn cancel(self) -> bool {
         self.shared.cancel(&self.slot)

@@ -1,4 +1,4 @@
-//! The cache as its users see it.
+//! The public interface of the cache.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,10 +23,10 @@ pub(super) struct State<K, D, H> {
     pub(super) flights: HashMap<K, Flying<D>>,
 }
 
-/// A key whose value is on its way.
+/// A key whose value is being computed or moved.
 pub(super) struct Flying<D> {
     pub(super) flight: Arc<Flight<D>>,
-    /// Whether the key was removed meanwhile: the value is given out, and not kept.
+    /// True if the key was removed meanwhile: the value is returned, but not kept.
     pub(super) stale: bool,
 }
 
@@ -37,11 +37,11 @@ pub struct Cache<K, T: Tiers, C = Monotonic> {
     tiers: T,
     clock: C,
     state: Mutex<StateOf<K, T>>,
-    /// What a thread evicted has gone.
+    /// Notified when evicted values are gone.
     settled: Condvar,
 }
 
-/// A key's value, or what is to be done for it.
+/// A key's value, or the next step to get it.
 enum Step<D, H> {
     Done(Pinned<D>),
     Wait(Arc<Flight<D>>),
@@ -50,14 +50,14 @@ enum Step<D, H> {
 }
 
 impl<K: Clone + Eq + Hash, T: Tiers> Cache<K, T> {
-    /// An empty cache.
+    /// Returns an empty cache.
     pub fn new(options: CacheOptions, tiers: T) -> Self {
         Self::with_clock(options, tiers, Monotonic::default())
     }
 }
 
 impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
-    /// An empty cache with a clock of the caller's.
+    /// Returns an empty cache with the caller's clock.
     pub fn with_clock(options: CacheOptions, tiers: T, clock: C) -> Self {
         let state = State {
             table: Table::new(options),
@@ -71,7 +71,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         }
     }
 
-    /// What copies the values.
+    /// Returns the tiers, which copy the values.
     pub const fn tiers(&self) -> &T {
         &self.tiers
     }
@@ -80,7 +80,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         lock(&self.state)
     }
 
-    /// Does something to the state; what it leaves to be dropped is dropped after the lock.
+    /// Changes the state under the lock; values to be dropped are dropped after it.
     pub(super) fn with<R>(&self, work: impl FnOnce(&mut StateOf<K, T>) -> R) -> R {
         let mut state = self.lock();
         let result = work(&mut state);
@@ -95,8 +95,8 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         drop(litter);
     }
 
-    /// A key's value, on the device, if the cache has it: brought there from the host, where it is only there. Waits while another
-    /// thread computes or moves it. O(log n), and a copy.
+    /// Returns a key's value on the device, if the cache has it. A value that is only on the host is uploaded. Waits
+    /// while another thread computes or moves it. O(log n), and a copy.
     ///
     /// # Errors
     /// Those of [`Tiers::upload`].
@@ -118,14 +118,15 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         }
     }
 
-    /// A key's value, on the device: the cache's, else `compute`'s.
+    /// Returns a key's value on the device: from the cache, or else from `compute`.
     ///
-    /// Of threads that ask for one key at the same time one computes; the others wait and get its value. Where it fails, or panics, it alone
-    /// gets the error, nothing is kept, and one of those that waited computes. `compute` may ask the cache for other keys, as
-    /// long as computing these never asks for this one. O(log n), and the copies.
+    /// If several threads ask for one key at the same time, one computes, and the others wait and get its value. If it
+    /// fails or panics, only that thread gets the error, nothing is kept, and one of the waiting threads computes.
+    /// `compute` may ask the cache for other keys, as long as computing these never asks for this one. O(log n), and
+    /// the copies.
     ///
     /// # Errors
-    /// [`CacheError::Compute`]: that of `compute`. [`CacheError::Tier`]: that of [`Tiers::upload`].
+    /// [`CacheError::Compute`]: the error of `compute`. [`CacheError::Tier`]: the error of [`Tiers::upload`].
     pub fn get_or_compute<E>(
         &self,
         key: &K,
@@ -159,7 +160,8 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         }
     }
 
-    /// A key's value, or what is to be done for it; unless that is to wait, or nothing, the caller leads it.
+    /// Returns a key's value, or the next step to get it; unless that step is to wait, or to do nothing, the caller
+    /// leads it.
     fn step(&self, key: &K, computes: bool) -> Step<T::Device, T::Host> {
         let now = self.clock.now();
         self.with(|state| {
@@ -188,14 +190,14 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         })
     }
 
-    /// What another's flight ends with.
+    /// Waits for another thread's flight, and returns its value.
     fn shared(&self, flight: &Flight<T::Device>) -> Option<Pinned<T::Device>> {
         let value = flight.wait()?;
         self.lock().table.count(Event::Shared);
         Some(Pinned { value })
     }
 
-    /// Brings a value from the host to the device. `kept` tells whether the host has it under the key.
+    /// Uploads a value from the host to the device. `kept` is true if the host has it under the key.
     fn promote(
         &self,
         lead: &mut Lead<'_, K, T, C>,
@@ -209,7 +211,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         let value = loop {
             match self.tiers.upload(&host) {
                 Ok(value) => break Arc::new(value),
-                // Others use the device too: more than the budget says must go.
+                // Others use the device too: more values must go than the budget requires.
                 Err(error) if self.tiers.is_full(&error) && self.evict_one() => {}
                 Err(error) => return Err(error),
             }
@@ -227,7 +229,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         Ok(Pinned { value })
     }
 
-    /// Takes up a value that was computed on the device.
+    /// Takes a value that was computed on the device.
     fn admit(&self, lead: &mut Lead<'_, K, T, C>, value: T::Device) -> Pinned<T::Device> {
         let born = self.clock.now();
         let mut room = self.make_room(self.tiers.device_bytes(&value));
@@ -240,7 +242,8 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         Pinned { value }
     }
 
-    /// Makes room on the device, if there can be any. Waits for what other threads have evicted: they wait for nothing but their copies.
+    /// Makes room on the device, if possible. Waits for values that other threads have evicted: they wait for nothing
+    /// but their copies.
     fn make_room(&self, bytes: usize) -> Option<Room<'_, K, T, C>> {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -258,7 +261,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         Some(room)
     }
 
-    /// Evicts one value from the device; false where none can be.
+    /// Evicts one value from the device; false if none can be evicted.
     fn evict_one(&self) -> bool {
         let now = self.clock.now();
         let evicted = self.with(|state| {
@@ -269,20 +272,20 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         evicted.map(|evicted| self.demote(evicted)).is_some()
     }
 
-    /// What was evicted has gone.
+    /// Records that evicted values are gone.
     pub(super) fn settle(&self, surplus: usize) {
         self.with(|state| state.table.settle(surplus));
         self.settled.notify_all();
     }
 
-    /// Brings values that left the device to the host.
+    /// Downloads values that leave the device to the host.
     fn demote(&self, evicted: Evicted<K, T::Device>) {
         let surplus = evicted.surplus;
         let _leaving = Leaving {
             cache: self,
             surplus,
         };
-        // All are led before anything can fail.
+        // Begin all flights before anything can fail.
         let victims = evicted.victims.into_iter().map(|victim| {
             let lead = Lead::new(self, victim.key);
             (lead, victim.value, victim.born)
@@ -308,7 +311,8 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         }
     }
 
-    /// Forgets a key's value; what is on its way is given out and not kept. True where there was any. Handles keep what they hold.
+    /// Removes a key's value. A value that is being computed or moved is returned but not kept. Returns true if there
+    /// was one. Handles keep their values.
     pub fn remove(&self, key: &K) -> bool {
         self.with(|state| {
             let flying = state.flights.get_mut(key);
@@ -317,7 +321,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         })
     }
 
-    /// Forgets all values, as [`Cache::remove`] does one. O(n log n).
+    /// Removes all values, as [`Cache::remove`] does for one. O(n log n).
     pub fn clear(&self) {
         self.with(|state| {
             for flying in state.flights.values_mut() {
@@ -327,25 +331,26 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         });
     }
 
-    /// Forgets the values that are too old, and tells how many there were. They are never given out; this frees their memory. O(n).
+    /// Removes the values that are too old, and returns their number. Such values are never returned anyway; this frees
+    /// their memory. O(n).
     pub fn purge(&self) -> usize {
         let now = self.clock.now();
         self.with(|state| state.table.purge(now))
     }
 
-    /// Whether a key's value is on the device, and whether it is on the host. Its use is not counted.
+    /// Returns whether a key's value is on the device, and whether it is on the host. This does not count as a use.
     pub fn places(&self, key: &K) -> (bool, bool) {
         self.lock().table.places(key)
     }
 
-    /// What was counted until now.
+    /// Returns the statistics so far.
     pub fn stats(&self) -> CacheStats {
         self.lock().table.stats()
     }
 }
 
 impl<K: Clone + Eq + Hash, D, H> State<K, D, H> {
-    /// A key's value is on its way from now on.
+    /// Records that a key's value is being computed or moved from now on.
     fn fly(&mut self, key: &K) {
         let flying = Flying {
             flight: Arc::new(Flight::new()),
@@ -354,7 +359,7 @@ impl<K: Clone + Eq + Hash, D, H> State<K, D, H> {
         self.flights.insert(key.clone(), flying);
     }
 
-    /// What was evicted and is to be brought to the host is on its way from now on.
+    /// Records that the evicted values to be downloaded are being moved from now on.
     fn fly_all(&mut self, evicted: &Evicted<K, D>) {
         for victim in &evicted.victims {
             self.fly(&victim.key);

@@ -1,20 +1,20 @@
-//! What tells a cache how old its values are.
+//! The clock by which a cache knows the age of its values.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 /// A clock that never goes back.
 pub trait Clock: Send + Sync {
-    /// The time since some moment, always the same one.
+    /// Returns the time since a fixed moment.
     fn now(&self) -> Duration;
 }
 
-/// The machine's.
+/// The clock of the machine.
 #[derive(Clone, Copy)]
 pub struct Monotonic(Instant);
 
 impl Default for Monotonic {
-    /// Begins now.
+    /// Starts now.
     fn default() -> Self {
         Self(Instant::now())
     }

@@ -9,10 +9,10 @@ use tercet_core::number::Plain;
 use super::Tiers;
 use crate::engine::{Cuda, CudaError, DeviceBuffer};
 
-/// Elements in a device's memory, and in a `Vec`.
+/// Elements in a device's memory, and in a `Vec` on the host.
 ///
-/// The engine is shared: whoever works on the values locks it too, and asks the cache while not holding the lock. Bytes are those of the
-/// elements; the engine's size classes add an eighth of them at most, or 255 bytes.
+/// The engine is shared: code that works on the values locks it too, and must not hold the lock while it asks the
+/// cache. Sizes are the bytes of the elements; the engine's size classes add at most an eighth of them, or 255 bytes.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +46,7 @@ pub struct CudaTiers<T> {
 }
 
 impl<T: Plain> CudaTiers<T> {
-    /// The memory of an engine's device.
+    /// Returns the memory of an engine's device.
     pub const fn new(cuda: Arc<Mutex<Cuda>>) -> Self {
         Self {
             cuda,
@@ -55,7 +55,7 @@ impl<T: Plain> CudaTiers<T> {
     }
 
     fn cuda(&self) -> MutexGuard<'_, Cuda> {
-        // An engine is as good after a panic as before: each of its calls is whole.
+        // An engine is as good after a panic as before, because each of its calls is complete.
         self.cuda.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

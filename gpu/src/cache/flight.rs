@@ -1,10 +1,10 @@
-//! A value that is on its way, and who waits for it.
+//! A value that is being computed or moved, and the threads that wait for it.
 
 use std::sync::Arc;
 
 use crate::sync::{Condvar, Mutex, lock, wait};
 
-/// One computing, upload or download of a key's value. One thread leads it; others wait for its end.
+/// One computation, upload or download of a key's value. One thread leads it; others wait for its end.
 pub(super) struct Flight<D> {
     state: Mutex<State<D>>,
     ended: Condvar,
@@ -23,7 +23,7 @@ impl<D> Flight<D> {
         }
     }
 
-    /// Ends it with the value; with none, those who wait look again. The first end counts.
+    /// Ends it with the value; without one, the waiting threads look again. The first end counts.
     pub(super) fn end(&self, value: Option<Arc<D>>) {
         let mut state = lock(&self.state);
         if matches!(*state, State::Under) {

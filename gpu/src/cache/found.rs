@@ -1,12 +1,12 @@
-//! What the table answers: where values are, what leaves, whether there is room.
+//! Results of the table: where values are, which values leave, and whether there is room.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a value was found.
+/// The place where a value was found.
 pub(super) enum Found<D, H> {
     Device(Arc<D>),
-    /// Only there, and when it was computed.
+    /// Only on the host, with the time when it was computed.
     Host(Arc<H>, Duration),
     Nowhere,
 }
@@ -18,8 +18,9 @@ pub(super) struct Victim<K, D> {
     pub(super) born: Duration,
 }
 
-/// What left the device for a purpose: values that are nowhere else, and the bytes of all that left beyond what was needed. These are
-/// nobody's until [`super::table::Table::settle`], since the values are there until they have been copied.
+/// Values that left the device to make room: those that are nowhere else, and the bytes of all of them beyond the
+/// needed room. These bytes are not available until [`super::table::Table::settle`], because the values stay until they
+/// have been copied.
 pub(super) struct Evicted<K, D> {
     pub(super) victims: Vec<Victim<K, D>>,
     pub(super) surplus: usize,
@@ -27,15 +28,15 @@ pub(super) struct Evicted<K, D> {
 
 /// Whether there is room on the device.
 pub(super) enum Reserved<K, D> {
-    /// There is, once these have gone.
+    /// There is room, once these are gone.
     Room(Evicted<K, D>),
-    /// Not before what others evicted has gone.
+    /// Not before values that others evicted are gone.
     Later,
-    /// The budget is less, or handles hold too much.
+    /// Never: the budget is smaller, or handles hold too much.
     Never,
 }
 
-/// What is dropped once the cache's lock is not held: destructors may take long.
+/// Values that are dropped outside the cache's lock: destructors may take long.
 pub(super) struct Litter<D, H> {
     pub(super) device: Vec<Arc<D>>,
     pub(super) host: Vec<Arc<H>>,

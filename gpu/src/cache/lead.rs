@@ -1,4 +1,4 @@
-//! What a thread has begun and will end, whatever happens in between.
+//! Work that a thread has begun and always ends, whatever happens in between.
 
 use std::hash::Hash;
 use std::mem;
@@ -8,16 +8,16 @@ use super::meters::Event;
 use super::table::Table;
 use super::{Cache, Clock, Tiers};
 
-/// The thread that leads a key's flight. However it ends, those who wait hear of it.
+/// The thread that leads a key's flight. However it ends, the waiting threads are informed.
 pub(super) struct Lead<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> {
     cache: &'a Cache<K, T, C>,
     key: K,
-    /// Whether the end was told.
+    /// True if the end was reported.
     ended: bool,
 }
 
 impl<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> Lead<'a, K, T, C> {
-    /// The key's flight has begun.
+    /// Records that the key's flight has begun.
     pub(super) const fn new(cache: &'a Cache<K, T, C>, key: K) -> Self {
         Self {
             cache,
@@ -26,8 +26,8 @@ impl<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> Lead<'a, K, T, C> {
         }
     }
 
-    /// Keeps what came, unless the key was removed meanwhile, and tells those who wait. `keep` is called under the cache's lock, and only
-    /// borrows, so that nothing of it is dropped there.
+    /// Keeps the value, unless the key was removed meanwhile, and informs the waiting threads. `keep` is called under
+    /// the cache's lock, and only borrows, so that nothing of it is dropped there.
     pub(super) fn end(
         &mut self,
         value: Option<&Arc<T::Device>>,
@@ -56,7 +56,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Drop for Lead<'_, K, T, C> {
     }
 }
 
-/// Values that leave the device; when they have, their room is anybody's.
+/// Values that leave the device; when they are gone, their room is available to all.
 pub(super) struct Leaving<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> {
     pub(super) cache: &'a Cache<K, T, C>,
     pub(super) surplus: usize,
@@ -68,14 +68,14 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Drop for Leaving<'_, K, T, C> {
     }
 }
 
-/// Room on the device that nothing has taken yet.
+/// Room on the device that is not used yet.
 pub(super) struct Room<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> {
     pub(super) cache: &'a Cache<K, T, C>,
     pub(super) bytes: usize,
 }
 
 impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Room<'_, K, T, C> {
-    /// It is taken; how much it is.
+    /// Marks the room as used; returns its size.
     pub(super) const fn used(self) -> usize {
         let bytes = self.bytes;
         mem::forget(self);

@@ -1,11 +1,11 @@
-//! What is recorded of a cache.
+//! Recorded figures of a cache.
 
 use metrics::Counter;
 
 use super::CacheStats;
 use crate::observe::{Level, counter, of};
 
-/// What is counted.
+/// A counted event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     DeviceHit,
@@ -34,7 +34,7 @@ impl Event {
         Self::Expired,
     ];
 
-    /// Where it is counted.
+    /// Returns its counter.
     pub(super) const fn of(self, stats: &mut CacheStats) -> &mut u64 {
         match self {
             Self::DeviceHit => &mut stats.device_hits,
@@ -68,7 +68,7 @@ impl Event {
     }
 }
 
-/// Handles to what is recorded of a cache.
+/// Handles to the recorded figures of a cache.
 pub(super) struct Meters {
     events: [Counter; Event::ALL.len()],
     device: Level,
@@ -92,7 +92,7 @@ impl Meters {
         self.events[event as usize].increment(times);
     }
 
-    /// Shows how full the tiers are.
+    /// Records how full the tiers are.
     pub(super) fn show(&self, stats: &CacheStats) {
         self.device.show(&stats.device);
         self.host.show(&stats.host);

@@ -1,8 +1,8 @@
-//! Tensors that stay on a device, and on the host when they leave it.
+//! Keeps tensors on a device, and on the host after the device drops them.
 //!
-//! Copying weights to a device costs more than using them there. A [`Cache`] keeps values by key on the device within a budget of bytes;
-//! where room is needed, what was not used for longest goes to the host, which has a budget of its own, and from there to nowhere. What
-//! is asked for and not there is computed once, however many threads ask.
+//! Copying weights to a device costs more than using them there. A [`Cache`] keeps values by key on the device. Each
+//! tier has a byte budget and drops the least recently used value first: from the device it goes to the host, and from
+//! the host it is deleted. A missing value is computed once, however many threads ask for it.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -52,25 +52,27 @@
 //! # Ok::<(), tercet_gpu::cache::CacheError<Infallible, Infallible>>(())
 //! ```
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! - The bytes that the cache holds of each tier, values on their way to the device included, are at most its budget. Room is made
-//!   before a value is uploaded.
-//! - What a [`Pinned`] handle holds is not evicted, nor freed where it is removed or too old. So a handle is to be held while the value is
-//!   used, and not longer.
-//! - A value that is larger than the device's budget, or for which handles leave no room, is given out and not kept there. It is the
-//!   handle's alone, and beside the budget.
-//! - A key's value is computed by one thread at a time; those that ask meanwhile wait and get it. An error or a panic is the computing
-//!   thread's own, is not kept, and has one of the others compute.
-//! - What comes from the host, or was computed there, keeps its copy on the host as long as nothing else needs that memory: leaving the
-//!   device then costs nothing. Such copies go first, and never displace what is nowhere else.
-//! - Values never change. [`Cache::remove`] makes way for another one.
+//! - The cache uses at most the budget of each tier, including values that are being uploaded. It makes room before it
+//!   uploads a value.
+//! - The value of a [`Pinned`] handle is not evicted, and not freed if it is removed or too old. So hold a handle while
+//!   the value is used, and not longer.
+//! - A value that is larger than the device's budget, or for which handles leave no room, is returned but not kept
+//!   there. Only its handle owns it, and it does not count in the budget.
+//! - One thread at a time computes the value of a key; threads that ask meanwhile wait and get it. An error or a panic
+//!   concerns only the computing thread and is not kept; then one of the others computes.
+//! - A value that comes from the host, or was computed there, keeps its copy on the host as long as nothing else needs
+//!   that memory: leaving the device then costs nothing. Such copies are dropped first, and never displace values that
+//!   are nowhere else.
+//! - Values never change. To replace one, call [`Cache::remove`] first.
 //!
 //! # Why not `tercet_core::pool::Lru`
 //!
-//! That cache owns its memory, in blocks whose number and size are constants, copies elements into them, and is borrowed as long as a
-//! value of it is. Here values are buffers of a device, their sizes and the budgets are known when a program runs, and handles outlive the
-//! lock. What both count has the same words ([`tercet_core::pool::Stats`]).
+//! That cache owns its memory, in blocks whose number and size are constants, copies elements into them, and is
+//! borrowed as long as one of its values is. Here values are buffers of a device, their sizes and the budgets are known
+//! only at run time, and handles outlive the lock. Both use the same terms for their counts
+//! ([`tercet_core::pool::Stats`]).
 #![forbid(unsafe_code)]
 
 #[expect(

@@ -10,7 +10,7 @@ use loom::thread;
 use super::flight::Flight;
 use super::{Cache, CacheError, CacheOptions, Computed, Tiers};
 
-/// Every value takes a byte in either place, that of key 9 two, and stands for its key.
+/// Every value takes one byte in either tier, except that of key 9, which takes two; its content is its key.
 #[derive(Default)]
 struct Bytes {
     uploads: AtomicUsize,
@@ -109,7 +109,7 @@ fn a_value_is_computed_once() {
     });
 }
 
-/// The first one to compute fails or panics; the other one is not held up, and computes.
+/// The first one to compute fails or panics; the other one is not delayed, and computes.
 #[test]
 fn a_failure_is_one_threads_own() {
     for panics in [false, true] {
@@ -146,7 +146,7 @@ fn a_failure_is_one_threads_own() {
     }
 }
 
-/// One value has room on the device: one thread brings another value in while one asks for what goes out.
+/// One value has room on the device: one thread adds another value while a second asks for the one that leaves.
 #[test]
 fn what_is_demoted_is_found_again() {
     loom::model(|| {
@@ -160,14 +160,14 @@ fn what_is_demoted_is_found_again() {
         let got = threads.map(|thread| thread.join().unwrap());
         assert_eq!(got, [2, 1]);
         let stats = cache.stats();
-        // The first is never computed again: it is on the device, on its way, or on the host.
+        // The first is never computed again: it is on the device, in transit, or on the host.
         assert_eq!(stats.misses, 2);
         assert_eq!((stats.device.in_use, stats.device.high_water), (1, 1));
         assert_eq!(stats.lost + stats.dropped + stats.failures, 0);
     });
 }
 
-/// One value gives way to two: the thread that comes second waits for it to be gone, and neither value is left out.
+/// One value gives way to two: the second thread waits until it is gone, and both values are kept.
 #[test]
 fn room_that_becomes_free_is_waited_for() {
     loom::model(|| {
@@ -188,7 +188,7 @@ fn room_that_becomes_free_is_waited_for() {
     });
 }
 
-/// Removing meets computing: the value is given out, and kept only if it came after.
+/// Removing meets computing: the value is returned, and kept only if it came after.
 #[test]
 fn what_is_removed_on_its_way_is_not_kept() {
     loom::model(|| {

@@ -1,23 +1,23 @@
-//! How much a cache may hold.
+//! Options of a cache.
 
 use std::time::Duration;
 
-/// How much a cache may hold.
+/// Options of a cache: how much it may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// Bytes on the device. 0: nothing stays there.
+    /// Maximum bytes on the device. 0: nothing stays there.
     pub device_bytes: usize,
-    /// Bytes on the host. 0: what leaves the device is dropped.
+    /// Maximum bytes on the host. 0: values that leave the device are dropped.
     pub host_bytes: usize,
-    /// How long a value is good for after it was computed; `None` is for ever.
+    /// How long a value is valid after it was computed; `None` is forever.
     pub time_to_live: Option<Duration>,
-    /// What the cache is called where it is recorded ([`crate::observe`]). Figures of caches of one name are added up, but for bytes, where
-    /// the last to change counts.
+    /// Name of the cache in recorded figures ([`crate::observe`]). Figures of caches with the same name are added up,
+    /// except for bytes, where the last change counts.
     pub name: &'static str,
 }
 
 impl Default for CacheOptions {
-    /// Of nothing, and for ever; the name is "cache".
+    /// Budgets of 0, no age limit; the name is "cache".
     fn default() -> Self {
         Self {
             device_bytes: 0,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// When something was used last: a larger number is later.
+/// Time of the last use: a larger number is later.
 pub(super) type Stamp = u64;
 
-/// Keys in the order of their last use. O(log n) each step.
+/// Keys ordered by their last use. O(log n) per step.
 #[derive(Debug)]
 pub(super) struct Order<K>(BTreeMap<Stamp, K>);
 
@@ -22,12 +22,12 @@ impl<K> Order<K> {
         self.0.remove(&stamp);
     }
 
-    /// The one that was not used for longest.
+    /// Returns the least recently used key.
     pub(super) fn first(&self) -> Option<&K> {
         self.0.values().next()
     }
 
-    /// All, the one that was not used for longest first.
+    /// Iterates over all keys, the least recently used first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &K> {
         self.0.values()
     }

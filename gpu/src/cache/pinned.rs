@@ -1,12 +1,12 @@
-//! What a cache gives out.
+//! Values that a cache returns.
 
 use std::error::Error;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A value on the device, which stays there as long as this does: it is not evicted, and where the cache has forgotten it, it is this
-/// handle's alone.
+/// A value on the device, which stays there as long as this lives: it is not evicted, and if the cache has removed it,
+/// only this handle owns it.
 pub struct Pinned<D> {
     pub(super) value: Arc<D>,
 }
@@ -38,7 +38,7 @@ impl<D: fmt::Debug> fmt::Debug for Pinned<D> {
 pub enum CacheError<C, T> {
     /// It could not be computed.
     Compute(C),
-    /// It could not be brought to the device.
+    /// It could not be copied to the device.
     Tier(T),
 }
 

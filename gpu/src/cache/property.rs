@@ -1,4 +1,4 @@
-//! The cache beside a list that does the same slowly.
+//! The cache compared with a list that does the same slowly.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{Cache, CacheOptions, CacheStats, Clock, Computed, Pinned, Tiers};
 
-/// Values are their key and their size.
+/// A value consists of its key and its size.
 struct Fake;
 
 #[derive(Debug, PartialEq)]
@@ -54,7 +54,7 @@ impl Clock for &Hands {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Asks for a key, computing on the device or not; whether the handle is held on to.
+    /// Asks for a key, and computes it on the device or not; the last field is true if the handle is kept.
     Ask {
         key: u8,
         there: bool,
@@ -62,7 +62,7 @@ enum Step {
     },
     /// Asks without computing.
     Get(u8),
-    /// Lets a handle go.
+    /// Drops a handle.
     Release(usize),
     Remove(u8),
     Pass(u64),
@@ -92,7 +92,7 @@ const fn host_size(key: u8) -> usize {
     size(key).div_ceil(2)
 }
 
-/// Keys, the last used last.
+/// Keys, the most recently used last.
 struct Model {
     options: CacheOptions,
     device: Vec<u8>,
@@ -170,7 +170,7 @@ impl Model {
         self.stats.host.high_water = self.stats.host.high_water.max(self.host_bytes());
     }
 
-    /// Puts a key on the device, where `held` are not to be evicted.
+    /// Puts a key on the device, where `held` must not be evicted.
     fn admit(&mut self, key: u8, held: &[u8], now: u64) {
         let free: Vec<u8> = self
             .device
@@ -249,7 +249,7 @@ proptest! {
         let mut handles: Vec<Pinned<There>> = Vec::new();
         for step in steps {
             let now = hands.0.load(Relaxed);
-            // A handle of a value that is too old pins nothing that is in the cache.
+            // A handle of a value that is too old pins nothing in the cache.
             handles.retain(|handle| !model.is_old(handle.0, now));
             let held: Vec<u8> = handles.iter().map(|handle| handle.0).collect();
             match step {
@@ -263,7 +263,7 @@ proptest! {
                     let value = value.unwrap();
                     prop_assert_eq!(&*value, &There(key, size(key)));
                     model.ask(key, Some(there), &held, now);
-                    // Only of a value that the cache has.
+                    // Only for a value that the cache has.
                     if hold && model.device.contains(&key) {
                         handles.push(value);
                     }
@@ -294,7 +294,7 @@ proptest! {
                     (model.device, model.host) = (Vec::new(), Vec::new());
                 }
             }
-            // What is gone from the cache is the handle's alone.
+            // If the cache dropped a value, only the handle owns it.
             handles.retain(|handle| model.device.contains(&handle.0));
             for key in 0..12 {
                 let places = (model.device.contains(&key), model.host.contains(&key));

@@ -1,4 +1,4 @@
-//! What is in a cache: values by key, in the order of their use, within budgets. No locks and no copies.
+//! The content of a cache: values by key, in the order of their use, within budgets. It does no locking and no copies.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -22,23 +22,23 @@ struct Held<T> {
 
 /// A key's value, in one tier or both.
 struct Entry<D, H> {
-    /// When it was computed.
+    /// Time when it was computed.
     born: Duration,
     device: Option<Held<D>>,
     host: Option<Held<H>>,
 }
 
-/// The table. Bytes of each tier are at most its budget at any time.
+/// The table. Bytes of each tier never exceed its budget.
 pub(super) struct Table<K, D, H> {
     options: CacheOptions,
     entries: HashMap<K, Entry<D, H>>,
-    /// Of values on the device.
+    /// Values on the device.
     device: Order<K>,
-    /// Of values on the host alone, and of copies.
+    /// Values only on the host, and copies.
     sole: Order<K>,
     spare: Order<K>,
     spare_bytes: usize,
-    /// Bytes on the device of values that are about to leave it, beyond what is reserved in their place.
+    /// Bytes on the device of values that are about to leave it, beyond the room that is reserved in their place.
     leaving: usize,
     next: Stamp,
     pub(super) litter: Litter<D, H>,
@@ -73,7 +73,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         table
     }
 
-    /// Counts something that happened once.
+    /// Counts one event.
     pub(super) fn count(&mut self, event: Event) {
         self.count_many(event, 1);
     }
@@ -83,7 +83,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         self.meters.count(event, times);
     }
 
-    /// Shows how full the tiers are, to whoever records.
+    /// Records how full the tiers are.
     pub(super) fn show(&self) {
         self.meters.show(&self.stats);
     }
@@ -93,7 +93,8 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         self.next
     }
 
-    /// A key's value, which becomes the last one used in each tier that it is in. One that is too old is forgotten. O(log n).
+    /// Returns a key's value, and marks it as last used in each tier that it is in. A value that is too old is removed.
+    /// O(log n).
     pub(super) fn find(&mut self, key: &K, now: Duration) -> Found<D, H> {
         let Some(entry) = self.entries.get(key) else {
             return Found::Nowhere;
@@ -131,9 +132,9 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         self.options.time_to_live.is_some_and(|most| age >= most)
     }
 
-    /// Makes room on the device by evicting what was not used for longest and nobody holds, and counts the room as taken. Where there is
-    /// none nothing is evicted. What is on the host too is only dropped here; the others come back.
-    /// O(values evicted and held · log n).
+    /// Makes room on the device by evicting values that nobody holds, the least recently used first, and counts the
+    /// room as taken. If there is not enough, nothing is evicted. Values that are also on the host are only dropped
+    /// here; the others are returned. O(values evicted and held · log n).
     pub(super) fn reserve(&mut self, bytes: usize, now: Duration) -> Reserved<K, D> {
         let mut free = self.stats.device.free() - self.leaving;
         let mut chosen = Vec::new();
@@ -155,7 +156,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
             self.stats.device.failures = self.stats.device.failures.saturating_add(1);
             return Reserved::Never;
         }
-        // Without victims the rest is anybody's.
+        // Without victims the rest is available to all.
         let surplus = if chosen.is_empty() { 0 } else { free - bytes };
         let victims = chosen.iter().filter_map(|key| self.evict(key, now));
         let victims = victims.collect();
@@ -164,7 +165,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         Reserved::Room(Evicted { victims, surplus })
     }
 
-    /// Evicts what was not used for longest and nobody holds; `None` where there is nothing.
+    /// Evicts the least recently used value that nobody holds; `None` if there is none.
     pub(super) fn evict_one(&mut self, now: Duration) -> Option<Evicted<K, D>> {
         let oldest = self.device.iter();
         let mut free = oldest.filter_map(|key| Some((key, self.evictable(key)?)));
@@ -176,18 +177,19 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         Some(Evicted { victims, surplus })
     }
 
-    /// What was evicted is gone.
+    /// Records that evicted values are gone.
     pub(super) const fn settle(&mut self, surplus: usize) {
         self.leaving -= surplus;
     }
 
-    /// A value's bytes on the device, if nobody holds it. New holders come through the cache's lock, so nobody can begin to.
+    /// Returns a value's bytes on the device, if nobody holds it. New holders need the cache's lock, so nobody can
+    /// begin to hold it meanwhile.
     fn evictable(&self, key: &K) -> Option<usize> {
         let held = self.entries.get(key)?.device.as_ref()?;
         (Arc::strong_count(&held.value) == 1).then_some(held.bytes)
     }
 
-    /// Takes a value off the device; it comes back if that was the only place, and it is worth keeping.
+    /// Removes a value from the device; returns it if that was the only place and it is worth keeping.
     fn evict(&mut self, key: &K, now: Duration) -> Option<Victim<K, D>> {
         let entry = self.entries.get_mut(key)?;
         let born = entry.born;
@@ -215,12 +217,12 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         })
     }
 
-    /// Gives up room that was reserved.
+    /// Releases reserved room.
     pub(super) const fn unreserve(&mut self, bytes: usize) {
         self.stats.device.in_use -= bytes;
     }
 
-    /// Puts a value where room was reserved for it; the key has none on the device. O(log n).
+    /// Puts a value into room that was reserved for it; the key has no value on the device. O(log n).
     pub(super) fn commit(&mut self, key: &K, value: Arc<D>, bytes: usize, born: Duration) {
         let stamp = self.stamp();
         let entry = self.entries.entry(key.clone()).or_insert(Entry {
@@ -241,8 +243,9 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         self.device.insert(stamp, key.clone());
     }
 
-    /// Keeps a value on the host if there is room. A copy of what is on the device takes the room of other copies only; what is nowhere else
-    /// also that of others like it. The key has none there. O(values evicted · log n).
+    /// Keeps a value on the host if there is room. A copy of a value on the device only takes the room of other copies;
+    /// a value that is nowhere else also takes that of values like itself. The key has none there. O(values evicted ·
+    /// log n).
     pub(super) fn keep(&mut self, key: &K, value: Arc<H>, bytes: usize, born: Duration) {
         let is_copy = self.entries.contains_key(key);
         let mut free = self.stats.host.free();
@@ -282,7 +285,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         });
     }
 
-    /// Takes a value off the host, and out of the table if it is nowhere else.
+    /// Removes a value from the host, and from the table if it is nowhere else.
     fn forget_copy(&mut self, key: &K) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
@@ -302,7 +305,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         }
     }
 
-    /// Forgets a key; false where there was none. O(log n).
+    /// Removes a key; false if there was none. O(log n).
     pub(super) fn remove(&mut self, key: &K) -> bool {
         let Some(entry) = self.entries.remove(key) else {
             return false;
@@ -325,7 +328,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         true
     }
 
-    /// Forgets what is too old; how many. O(n).
+    /// Removes values that are too old; returns their number. O(n).
     pub(super) fn purge(&mut self, now: Duration) -> usize {
         let old = self.entries.iter();
         let old = old.filter(|(_, entry)| self.is_old(entry.born, now));
@@ -344,7 +347,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         }
     }
 
-    /// Whether a key's value is on the device and on the host.
+    /// Returns whether a key's value is on the device and on the host.
     pub(super) fn places(&self, key: &K) -> (bool, bool) {
         let entry = self.entries.get(key);
         entry.map_or((false, false), |entry| {

@@ -1,4 +1,4 @@
-//! Where values lie, and how they get from one place to the other.
+//! The places of values, and the copies between them.
 
 /// A device and a host as a cache sees them.
 ///
@@ -8,42 +8,43 @@ pub trait Tiers {
     type Device;
     /// The same value on the host.
     type Host;
-    /// What can fail.
+    /// The error of a copy.
     type Error;
 
     /// Copies a value to the device.
     ///
     /// # Errors
-    /// The device's; where it has no room ([`Tiers::is_full`]) the cache makes some and tries again.
+    /// The device's. If it has no room ([`Tiers::is_full`]), the cache makes some and tries again.
     fn upload(&self, host: &Self::Host) -> Result<Self::Device, Self::Error>;
 
-    /// Copies a value to the host, as it leaves the device.
+    /// Copies a value to the host when it leaves the device.
     ///
     /// # Errors
     /// The device's. The value is then no longer in the cache.
     fn download(&self, device: &Self::Device) -> Result<Self::Host, Self::Error>;
 
-    /// Bytes that a value takes on the device.
+    /// Returns the bytes that a value takes on the device.
     fn device_bytes(&self, device: &Self::Device) -> usize;
 
-    /// Bytes that a value takes on the host.
+    /// Returns the bytes that a value takes on the host.
     fn host_bytes(&self, host: &Self::Host) -> usize;
 
-    /// Bytes that a value will take on the device, where it is on the host.
+    /// Returns the bytes that a value on the host will take on the device.
     fn uploaded_bytes(&self, host: &Self::Host) -> usize;
 
-    /// Whether an upload failed for want of memory.
+    /// True if an upload failed for lack of memory.
     fn is_full(&self, error: &Self::Error) -> bool {
         let _ = error;
         false
     }
 }
 
-/// What computing a value gives: it, in either place.
+/// A computed value, in either place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Computed<D, H> {
     /// On the device. It took its memory before the cache could make room.
     Device(D),
-    /// On the host. The cache makes room, then uploads it, and keeps this copy as long as nothing else needs the memory.
+    /// On the host. The cache makes room, then uploads it, and keeps this copy as long as nothing else needs the
+    /// memory.
     Host(H),
 }

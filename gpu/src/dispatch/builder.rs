@@ -1,4 +1,4 @@
-//! How a dispatcher is made.
+//! Builds a dispatcher.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -14,18 +14,18 @@ use super::settings::{Profile, Settings};
 use super::tune::{self, Tuning};
 use super::{Costs, Engine};
 
-/// The device of a dispatcher that names no other: the first CUDA device.
+/// The default device type of a dispatcher: the first CUDA device.
 #[cfg(feature = "cuda")]
 pub type First = crate::engine::Cuda;
 
-/// Stands for a device where the build has no CUDA; it is never opened.
+/// Placeholder for a device if the build has no CUDA; it is never opened.
 #[cfg(not(feature = "cuda"))]
 pub type First = tercet_core::scalar::Scalar;
 
 /// Makes a [`Dispatcher`].
 ///
-/// The device is opened by the first call that is given to it whatever it costs, by [`Dispatcher::open`], under
-/// [`Profile::Gpu`], or once the calls so far would have saved there what opening takes, a third of a second.
+/// The device is opened by [`Dispatcher::open`], at once under [`Profile::Gpu`], by the first call that must run on it
+/// whatever it costs, or once the calls so far would have saved on it the time that opening takes, a third of a second.
 ///
 /// ```
 /// use tercet_core::scalar::Scalar;
@@ -46,7 +46,7 @@ pub struct Builder<D: Device = First> {
 }
 
 impl Builder {
-    /// With the first CUDA device, costs of the tuning file or built in, and no listener.
+    /// Begins with the first CUDA device, the costs of the tuning file or the built-in ones, and no listener.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -68,7 +68,7 @@ fn first() -> Result<First, String> {
 }
 
 impl<D: Device> Builder<D> {
-    /// With another device, opened so; the reason where it cannot be is one line.
+    /// Uses another device, which `open` opens. If it cannot, its error is the reason in one line.
     pub fn device<N: Device>(
         self,
         opener: impl Fn() -> Result<N, String> + Send + Sync + 'static,
@@ -81,19 +81,19 @@ impl<D: Device> Builder<D> {
         }
     }
 
-    /// With these costs, and no tuning file.
+    /// Uses these costs, and no tuning file.
     pub fn costs(mut self, costs: Costs) -> Self {
         self.costs = Some(costs);
         self
     }
 
-    /// With somebody who hears notices, from whatever thread they come.
+    /// Calls `listener` with each notice, from any thread.
     pub fn listener(mut self, listener: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
         self.listener = Box::new(listener);
         self
     }
 
-    /// The dispatcher. Reads the tuning file, unless costs were given or the profile has no choice.
+    /// Returns the dispatcher. Reads the tuning file, unless costs were given or the profile leaves no choice.
     pub fn build(self) -> Dispatcher<D> {
         let Self {
             settings,
@@ -110,7 +110,7 @@ impl<D: Device> Builder<D> {
                 of: None,
                 measured: false,
             },
-            // Also so that these profiles start no thread.
+            // One thread, also so that these profiles do not start the thread pool.
             None if fixed => Found::builtin(1),
             None => Found::here(&settings, &mut notice),
         };
@@ -137,7 +137,7 @@ impl<D: Device> Builder<D> {
     }
 }
 
-/// Costs, and where they are from.
+/// Costs, and their source.
 struct Found {
     costs: Costs,
     origin: String,
@@ -155,7 +155,7 @@ impl Found {
         }
     }
 
-    /// What was measured on this machine, or what is built in.
+    /// Returns the costs measured on this machine, or the built-in ones.
     fn here(settings: &Settings, notice: &mut Option<Notice>) -> Self {
         let threads = rayon::current_num_threads();
         let Some(path) = tune::path(&settings.tuning) else {

@@ -1,4 +1,4 @@
-//! The choice: of those who may, the cheapest; of near ties, the first in order.
+//! The choice: the cheapest engine of those allowed; on a near tie, the first in order.
 
 use serde::Serialize;
 
@@ -6,9 +6,9 @@ use super::cost::Logs;
 use super::settings::{Profile, Settings, Wish};
 use super::{Costs, Engine, Job, Operation, Place, Prediction};
 
-/// Seconds that opening a device takes, about: the driver's start, a context, the first kernel's translation.
+/// Approximate seconds for opening a device: starting the driver, making a context, translating the first kernel.
 pub(super) const OPENING: f64 = 0.3;
-/// What [`Settings::prefer_gpu`] lets the device take, in best times.
+/// [`Settings::prefer_gpu`] lets the device take up to this many times the best time.
 const PREFERRED: f64 = 2.0;
 
 /// Why an engine is no candidate for a job.
@@ -16,35 +16,36 @@ const PREFERRED: f64 = 2.0;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Out {
-    /// The profile has other engines.
+    /// The profile does not include the engine.
     Profile,
     /// The call asks for another engine.
     Forced(Engine),
-    /// The operation is given to another engine.
+    /// An override gives the operation to another engine.
     Override(Engine),
-    /// `TERCET_BACKEND` or the program asks for another.
+    /// `TERCET_BACKEND` or the program asks for another engine.
     Wish,
-    /// Nothing is known of what it costs.
+    /// No cost is known.
     NoCost,
-    /// The job has fewer elements than [`Settings::min_size_for_gpu`].
+    /// The job has fewer elements than [`Settings::min_size_for_gpu`], which is the value here.
     TooSmall(u64),
-    /// The data lies on the device.
+    /// The data is on the device, which the engine cannot reach.
     OutOfReach,
-    /// A device has no step for it.
+    /// A device has no step for the job.
     NoStep,
-    /// Files go through in tiles, over all threads ([`Job::is_tiled`]).
+    /// The engine does not take files in tiles, which is done over all threads ([`Job::is_tiled`]).
     Tiled,
     /// There is no device.
     Missing,
-    /// The device was lost, or failed again and again.
+    /// The device was lost, or failed repeatedly.
     GivenUp,
-    /// It has failed at this call.
+    /// The engine has failed at this call.
     Failed,
-    /// The device is not open, and what calls would have saved there, so many seconds with this one, is less than opening takes.
+    /// The device is not open, and calls would have saved less time on it than opening takes. The value is the seconds
+    /// saved, this call included.
     Unopened(f64),
 }
 
-/// An engine that was looked at.
+/// An engine under consideration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Candidate {
     pub(super) engine: Engine,
@@ -59,20 +60,20 @@ impl Candidate {
     }
 }
 
-/// What is known of the device.
+/// State of the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum State {
-    /// Nobody has looked; so many seconds could have been saved by now.
+    /// Not opened yet; calls could have saved so many seconds on it so far.
     Closed(f64),
-    /// It works.
+    /// The device works.
     Open,
-    /// There is none.
+    /// There is no device.
     Missing,
-    /// It did not work any more.
+    /// The device stopped working.
     GivenUp,
 }
 
-/// What a choice depends on, beside the job.
+/// The inputs of a choice, beside the job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given<'a> {
     pub(super) settings: &'a Settings,
@@ -80,15 +81,15 @@ pub(super) struct Given<'a> {
     pub(super) device: State,
     /// The engine that the call asks for.
     pub(super) forced: Option<Engine>,
-    /// Engines that failed at the call, a bit each.
+    /// Engines that failed at this call, one bit each.
     pub(super) failed: u8,
 }
 
-/// The engines in [`Engine::ORDER`], and who is chosen.
+/// The engines in [`Engine::ORDER`], and the chosen one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ranking {
     pub(super) candidates: [Candidate; Engine::ALL.len()],
-    /// Nobody, where all are out.
+    /// `None` if no engine is left.
     pub(super) chosen: Option<Engine>,
     /// Seconds that the call would have saved on a device that is not open.
     pub(super) missed: f64,
@@ -133,7 +134,7 @@ impl Given<'_> {
         ranking
     }
 
-    /// Why an engine is out, whatever the others are.
+    /// Returns the reason why an engine is out, independent of the others.
     fn out(&self, job: &Job, engine: Engine, known: bool) -> Option<Out> {
         let settings = self.settings;
         if self.failed >> engine as u8 & 1 == 1 {
@@ -176,7 +177,7 @@ impl Given<'_> {
                 Profile::Auto | Profile::Cpu | Profile::Gpu
             )
         {
-            // The plain kernels are the scalar engine's.
+            // The plain kernels belong to the scalar engine.
             let other = match backend.isa() {
                 tercet_host::simd::Isa::Scalar => Engine::Simd,
                 _ => Engine::Scalar,
@@ -198,7 +199,7 @@ impl Given<'_> {
         None
     }
 
-    /// The engine that others stand back for where it is able, and why.
+    /// Returns the engine that excludes all others as long as it can do the work, and the reason.
     fn only(&self, operation: Operation) -> Option<(Engine, Out)> {
         if let Some(forced) = self.forced {
             return Some((forced, Out::Forced(forced)));
@@ -209,7 +210,7 @@ impl Given<'_> {
         (self.settings.wish == Wish::Cuda).then_some((Engine::Cuda, Out::Wish))
     }
 
-    /// Whether the device is to be opened for whatever it is chosen for.
+    /// True if the device is opened for any operation that it is chosen for.
     fn at_once(&self, operation: Operation) -> bool {
         let only = self.only(operation);
         only.is_some_and(|(engine, _)| engine == Engine::Cuda)
@@ -246,7 +247,7 @@ impl Given<'_> {
                 return;
             }
         }
-        // Without a cost for anyone, the reference engine always can, or who takes files.
+        // Without any cost, fall back to the reference engine, or for tiled files to the engine that takes them.
         let always = match job.is_tiled() {
             true => self.settings.profile.tiling(),
             false => Engine::Scalar,
@@ -257,7 +258,7 @@ impl Given<'_> {
         ranking.chosen = chosen.or_else(|| able.then_some(always));
     }
 
-    /// The first in order of those within the tolerance of the best.
+    /// Returns the first engine in order whose time is within the tolerance of the best.
     fn best(&self, candidates: &[Candidate]) -> Option<Engine> {
         let able = || {
             candidates

@@ -1,4 +1,4 @@
-//! The costs of every operation on every engine: measured ones, or those that hold before anything was measured.
+//! The costs of every operation on every engine: measured ones, or built-in ones until something was measured.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cost, Engine, Operation};
 
-/// A cost for each operation and engine; an engine without one is no candidate.
+/// A cost for each operation and engine; an engine without a cost is no candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Named", into = "Named")]
 pub struct Costs {
     table: Box<[[Option<Cost>; Engine::ALL.len()]; Operation::ALL.len()]>,
 }
 
-/// As files have them. A file of another version may name what is not known here.
+/// The form in files. A file of another version may contain names that are unknown here.
 type Named = BTreeMap<String, BTreeMap<String, Cost>>;
 
 impl Costs {
-    /// No costs at all.
+    /// Returns a table without costs.
     pub fn none() -> Self {
         Self {
             table: Box::default(),
         }
     }
 
-    /// What holds before the first tuning, for `threads` threads.
+    /// Returns the costs that apply before the first tuning, for `threads` threads.
     ///
-    /// Rough figures of machines of our days, a core of 3 GHz and a device behind PCIe 4: vectors from some ten elements on, threads
-    /// from about a hundred thousand, the device where much is done with each byte that crosses, or where data lies there already.
+    /// These are rough figures for current machines: a core of 3 GHz and a device behind PCIe 4. They choose vectors
+    /// from some ten elements on, threads from about a hundred thousand, and the device if it does much work per copied
+    /// byte or if the data is already there.
     pub fn builtin(threads: usize) -> Self {
         let mut costs = Self::none();
         let threads = threads.max(1) as f64;
@@ -35,7 +36,7 @@ impl Costs {
             let rough = Rough::of(operation);
             let vector = Cost::constant(2e-7, rough.bandwidth, rough.rate);
             let scalar = Cost::constant(1e-7, rough.bandwidth / 8.0, rough.rate / 16.0);
-            // Memory is the same for all threads: it bears about four of them.
+            // All threads share the memory: its bandwidth is enough for about four of them.
             let many = Cost::constant(
                 2.5e-5,
                 rough.bandwidth * threads.min(4.0),
@@ -52,7 +53,7 @@ impl Costs {
         costs
     }
 
-    /// What an operation costs on an engine.
+    /// Returns the cost of an operation on an engine.
     pub const fn get(&self, operation: Operation, engine: Engine) -> Option<&Cost> {
         self.table[operation as usize][engine as usize].as_ref()
     }
@@ -62,14 +63,14 @@ impl Costs {
         self.table[operation as usize][engine as usize] = Some(cost);
     }
 
-    /// Takes an engine out.
+    /// Removes all costs of an engine.
     pub fn remove(&mut self, engine: Engine) {
         for row in self.table.iter_mut() {
             row[engine as usize] = None;
         }
     }
 
-    /// Takes from `others` what is not known of an engine here.
+    /// Copies from `others` the costs of an engine that are missing here.
     pub fn fill(&mut self, engine: Engine, others: &Self) {
         for (row, other) in self.table.iter_mut().zip(others.table.iter()) {
             let index = engine as usize;
@@ -79,7 +80,7 @@ impl Costs {
         }
     }
 
-    /// Every operation, engine and cost there is.
+    /// Iterates over every operation, engine and cost.
     pub fn iter(&self) -> impl Iterator<Item = (Operation, Engine, &Cost)> {
         let all = Operation::ALL.into_iter();
         all.flat_map(move |operation| {
@@ -90,13 +91,13 @@ impl Costs {
     }
 }
 
-/// One core's speed.
+/// Speed of one core.
 struct Rough {
-    /// Bytes a second.
+    /// Bytes per second.
     bandwidth: f64,
-    /// Work a second.
+    /// Work per second.
     rate: f64,
-    /// Seconds until a device has begun and told of its end.
+    /// Seconds until a device has started and reported the end.
     launch: f64,
 }
 
@@ -105,11 +106,11 @@ impl Rough {
         let (bandwidth, rate, launch) = match operation {
             Operation::QuantizeInteger | Operation::QuantizeTernary => (8e9, 2e9, 6e-5),
             Operation::QuantizeOptimal => (1e9, 2.5e8, 3e-4),
-            // A device's counters are cleared before and read back after.
+            // A device clears its counters before, and they are read back after.
             Operation::Histogram => (8e9, 2e9, 2e-4),
             Operation::Dequantize | Operation::Decode => (1e10, 3e9, 5e-5),
             Operation::Encode => (6e9, 1.5e9, 6e-5),
-            // Each step is a call of its own.
+            // Each step is its own call.
             Operation::Kmeans => (1e10, 4e10, 1e-3),
             Operation::Assign => (1e10, 4e10, 1e-4),
             Operation::Search => (1e10, 5e10, 2e-4),

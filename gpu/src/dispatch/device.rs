@@ -1,4 +1,4 @@
-//! The device: opened once, when it pays; given up when it does not work any more.
+//! The device: it is opened once, when that pays off, and no longer used once it stops working.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::choose::State;
 
-/// How a device is opened; else one line on why there is none.
+/// Opens a device, or returns in one line why there is none.
 pub(super) type Opener<D> = Box<dyn Fn() -> Result<D, String> + Send + Sync>;
 
-/// After so many failures in a row the device is left alone.
+/// After this many failures in a row the device is no longer used.
 const FAILURES: u32 = 3;
 
-/// A device and what is known of it.
+/// A device and its state.
 pub(super) struct Slot<D> {
     opener: Opener<D>,
     device: OnceLock<Result<Mutex<D>, String>>,
@@ -43,16 +43,16 @@ impl<D> Slot<D> {
         }
     }
 
-    /// Adds what a call would have saved.
+    /// Adds the seconds that a call would have saved.
     pub(super) fn missed(&self, seconds: f64) {
         if seconds > 0.0 {
-            // A sum that is lost to a rounding of 1 ns is none.
+            // A sum that rounds down to less than 1 ns does not matter.
             self.saved
                 .fetch_add((seconds * 1e9) as u64, Ordering::Relaxed);
         }
     }
 
-    /// Opens the device unless somebody did; `first` hears how that went, once.
+    /// Opens the device unless it was opened before; `first` receives the outcome, once.
     pub(super) fn open(&self, first: impl FnOnce(Result<&mut D, &str>)) -> Result<(), &str> {
         let opened = self.device.get_or_init(|| match (self.opener)() {
             Ok(mut device) => {
@@ -67,22 +67,23 @@ impl<D> Slot<D> {
         opened.as_ref().map(|_| ()).map_err(String::as_str)
     }
 
-    /// The open device, for one call at a time.
+    /// Returns the open device, for one call at a time.
     pub(super) fn lock(&self) -> Option<MutexGuard<'_, D>> {
         let device = self.device.get()?.as_ref().ok()?;
-        // A call that panicked leaves an engine that says itself what state it is in.
+        // After a call that panicked, the engine itself reports its state.
         Some(device.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// It did what it was asked.
+    /// Records that the device did its work.
     pub(super) fn worked(&self) {
-        // Hardly ever anything to write.
+        // Usually there is nothing to write.
         if self.failures.load(Ordering::Relaxed) != 0 {
             self.failures.store(0, Ordering::Relaxed);
         }
     }
 
-    /// It failed, and may or may not work still; true where it is given up by that.
+    /// Records a failure, after which the device may or may not work. Returns true if the device is given up because of
+    /// it.
     pub(super) fn failed(&self, works: bool) -> bool {
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
         (failures >= FAILURES || !works) && !self.given_up.swap(true, Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! The dispatcher: chooses, calls, counts, and goes on where an engine fails.
+//! The dispatcher: it chooses, calls, counts, and continues on another engine if one fails.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,14 @@ use super::notice::{DispatchError, Notice};
 use super::settings::{Profile, Settings, SettingsError, Verbose};
 use super::{Costs, Engine, Explanation, Job};
 
-/// Hears what the dispatcher has to tell.
+/// Receives the dispatcher's notices.
 pub(super) type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
 
-/// Does each call on the engine that costs least for it.
+/// Runs each call on the engine with the lowest cost for it.
 ///
-/// All engines give the same bits, so a choice shows in time only. It may be used by many threads at once, and clones are handles of the
-/// same one. A call decides in well under a microsecond; the device does one call at a time.
+/// All engines give the same bits, so a choice affects only the time. Many threads may use a dispatcher at once, and
+/// clones are handles of the same dispatcher. Choosing takes well under a microsecond per call. The device does one
+/// call at a time.
 ///
 /// ```
 /// use tercet_core::engine::Output;
@@ -49,15 +50,15 @@ pub struct Dispatcher<D: Device = First> {
     pub(super) forced: Option<Engine>,
 }
 
-/// What all handles of a dispatcher have in common.
+/// State shared by all handles of a dispatcher.
 pub(super) struct Shared<D> {
     pub(super) settings: Settings,
     pub(super) costs: Costs,
-    /// Where those are from, in words.
+    /// Source of the costs, in words.
     pub(super) origin: String,
-    /// The device that measured costs are of; none where they are of any.
+    /// The device whose costs were measured; `None` if the costs are for any device.
     pub(super) costs_of: Option<String>,
-    /// The costs without those of a device that turned out to be another.
+    /// The costs without those of the device, if it turned out to be another one.
     pub(super) corrected: OnceLock<Costs>,
     pub(super) measured: bool,
     pub(super) device: Slot<D>,
@@ -66,7 +67,7 @@ pub(super) struct Shared<D> {
     pub(super) counters: Counters,
     pub(super) flights: Flights,
     pub(super) listener: Listener,
-    /// Whether somebody was told that there is no device.
+    /// True once the missing device was reported.
     pub(super) told: AtomicBool,
 }
 
@@ -91,15 +92,16 @@ impl<D: Device> fmt::Debug for Dispatcher<D> {
 }
 
 impl Dispatcher {
-    /// What the machine has, as the environment asks: [`Settings::from_environment`].
+    /// Returns a dispatcher for this machine, set up from the environment: [`Settings::from_environment`].
     ///
     /// # Errors
-    /// [`SettingsError`] for a variable that says nothing that can be done.
+    /// [`SettingsError`] for a variable with an invalid value.
     pub fn auto() -> Result<Self, SettingsError> {
         Ok(Self::new(Settings::from_environment()?))
     }
 
-    /// What the machine has, as `settings` ask. The first CUDA device is opened when that pays, see [`Builder`].
+    /// Returns a dispatcher for this machine with these `settings`. The first CUDA device is opened when that pays off,
+    /// see [`Builder`].
     pub fn new(settings: Settings) -> Self {
         Builder::new(settings).build()
     }
@@ -112,16 +114,17 @@ impl<D: Device> Dispatcher<D> {
             forced: None,
         };
         if dispatcher.settings().profile == Profile::Gpu {
-            // What comes of it is told; the CPU does the work where there is none.
+            // The outcome is reported; without a device the CPU does the work.
             let _ = dispatcher.open();
         }
         dispatcher
     }
 
-    /// A handle whose calls are all done by one engine, whatever they cost.
+    /// Returns a handle whose calls all run on one engine, whatever they cost.
     ///
-    /// They end in [`DispatchError::Unavailable`] where it is not there and in [`DispatchError::Engine`] where it fails: no other engine
-    /// takes over. Profiles do not matter to it, but for the scratch of [`Profile::Edge`].
+    /// A call returns [`DispatchError::Unavailable`] if the engine is not available and [`DispatchError::Engine`] if it
+    /// fails: no other engine takes over. The handle ignores profiles, except for the scratch limit of
+    /// [`Profile::Edge`].
     pub fn on(&self, engine: Engine) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -129,33 +132,33 @@ impl<D: Device> Dispatcher<D> {
         }
     }
 
-    /// How it chooses.
+    /// Returns the settings that it chooses by.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
     }
 
-    /// The costs that it goes by.
+    /// Returns the costs that it uses.
     pub fn costs(&self) -> &Costs {
         let shared = &*self.shared;
         shared.corrected.get().unwrap_or(&shared.costs)
     }
 
-    /// Where its costs are from, in words.
+    /// Returns the source of its costs, in words.
     pub fn origin(&self) -> &str {
         &self.shared.origin
     }
 
-    /// Every candidate for a job, what it would take and why it would not be chosen. Nothing is done or opened.
+    /// Lists every candidate for a job, its predicted time and why it would not be chosen. Runs and opens nothing.
     pub fn explain(&self, job: &Job) -> Explanation {
         let ranking = self.rank(job, 0);
         let tolerance = self.settings().tolerance;
         Explanation::new(job, &ranking, tolerance, self.shared.origin.clone())
     }
 
-    /// Opens the device, unless it is open, and says which it is.
+    /// Opens the device, unless it is open, and returns its name.
     ///
     /// # Errors
-    /// [`DispatchError::Unavailable`], with why there is none.
+    /// [`DispatchError::Unavailable`], with the reason why there is none.
     pub fn open(&self) -> Result<String, DispatchError> {
         let shared = &*self.shared;
         let opened = shared.device.open(|opened| match opened {
@@ -185,7 +188,8 @@ impl<D: Device> Dispatcher<D> {
         )
     }
 
-    /// Uses the device by itself, with data that stays there; none unless it is open ([`Dispatcher::open`]). Calls wait meanwhile.
+    /// Calls `work` with the device itself, for example for data that stays there. Returns `None` unless the device is
+    /// open ([`Dispatcher::open`]). Calls to the device wait meanwhile.
     pub fn with_device<T>(&self, work: impl FnOnce(&mut D) -> T) -> Option<T> {
         Some(work(&mut *self.shared.device.lock()?))
     }
@@ -201,7 +205,7 @@ impl<D: Device> Dispatcher<D> {
         given.rank(job)
     }
 
-    /// Whether it is a handle of this engine.
+    /// True if this is a handle of the given engine.
     pub(super) fn is_on(&self, engine: Engine) -> bool {
         self.forced == Some(engine)
     }
@@ -223,7 +227,7 @@ impl<D> Shared<D> {
         (self.listener)(notice);
     }
 
-    /// Costs that were measured on another device say nothing of this one.
+    /// Costs measured on another device do not apply to this one.
     fn forget_device(&self, of: &str, device: &str) {
         let mut costs = self.costs.clone();
         costs.remove(Engine::Cuda);

@@ -1,4 +1,4 @@
-//! The engines there are to choose from, and what is asked of each.
+//! The engines to choose from, and the trait that a device implements.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ use super::Residency;
 #[cfg(feature = "cuda")]
 use crate::engine::Cuda;
 
-/// Who may do a piece of work.
+/// An engine that can do a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
     /// [`Scalar`], the code that firmware runs, on the calling thread.
     Scalar,
-    /// The processor's kernels on the calling thread ([`tercet_host::parallel::Threads::alone`]).
+    /// The SIMD kernels of the processor on the calling thread ([`tercet_host::parallel::Threads::alone`]).
     Simd,
-    /// The processor's kernels on all threads of the rayon pool.
+    /// The SIMD kernels of the processor on all threads of the rayon pool.
     Threads,
-    /// A device: the first CUDA device, where the build has CUDA.
+    /// A device: the first CUDA device, if the build has CUDA.
     Cuda,
 }
 
@@ -28,10 +28,10 @@ impl Engine {
     /// Every engine.
     pub const ALL: [Self; 4] = [Self::Scalar, Self::Simd, Self::Threads, Self::Cuda];
 
-    /// The order in which near ties settle: of two engines that are as fast the one that leaves more to others.
+    /// The order that decides near ties: of two equally fast engines, the one that leaves more resources to others.
     pub const ORDER: [Self; 4] = [Self::Simd, Self::Scalar, Self::Threads, Self::Cuda];
 
-    /// Its name in tables, JSON and metrics.
+    /// Returns its name in tables, JSON and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
@@ -41,7 +41,7 @@ impl Engine {
         }
     }
 
-    /// The engine of a name.
+    /// Returns the engine of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|engine| engine.name() == name)
     }
@@ -53,27 +53,28 @@ impl fmt::Display for Engine {
     }
 }
 
-/// A device that the dispatcher opens when it pays: an engine with a name of its own, and data that stays there.
+/// A device that the dispatcher opens when it pays off: an engine with its own name that can keep data.
 pub trait Device: FlowEngine + Residency + fmt::Debug {
-    /// Device and driver, as tuning files name them; a file of another is not used.
+    /// Returns device and driver, as tuning files name them. A file of another device is not used.
     fn identity(&self) -> String;
 
-    /// Whether anything can come of it still, after it failed.
+    /// True if the device can still be used after it failed.
     fn works(&mut self) -> bool {
         true
     }
 
-    /// Whether buffers of so many bytes each could be had now, all together: asked before large jobs, so that one without room is another
-    /// engine's at once. No promise, and true where it cannot be told.
+    /// True if buffers of these sizes in bytes could be allocated now, all together. The dispatcher asks before large
+    /// jobs, so that a job without room goes to another engine at once. This is no promise, and true if the device
+    /// cannot tell.
     fn has_room(&self, bytes: &[usize]) -> bool {
         let _ = bytes;
         true
     }
 
-    /// Copies bytes to the device's memory and back, which tuning times. They are the same afterwards.
+    /// Copies bytes to the device's memory and back; tuning measures the time. The bytes are the same afterwards.
     ///
     /// # Errors
-    /// The engine's.
+    /// The errors of the engine.
     fn copy(&mut self, bytes: &mut [u8]) -> Result<(), EngineError>;
 }
 
@@ -82,12 +83,12 @@ impl Device for Cuda {
     fn identity(&self) -> String {
         match self.device_info() {
             Ok(info) => identity(&info),
-            // A device that does not answer is of no file.
+            // A device that does not answer matches no file.
             Err(error) => error.to_string(),
         }
     }
 
-    /// A lost device is lost to the process.
+    /// A lost device stays lost for this process.
     fn works(&mut self) -> bool {
         self.synchronize().is_ok()
     }
@@ -102,13 +103,13 @@ impl Device for Cuda {
     }
 }
 
-/// A device as tuning files name it.
+/// Returns the name of a device in tuning files.
 #[cfg(feature = "cuda")]
 pub(super) fn identity(info: &crate::engine::DeviceInfo) -> String {
     format!("{}, driver {}", info.name, info.driver)
 }
 
-/// The host itself as a device: it stands where a build has no CUDA, and for a device in programs that only rehearse one.
+/// The host itself as a device: a placeholder if the build has no CUDA, and for programs that only simulate a device.
 impl Device for Scalar {
     fn identity(&self) -> String {
         self.name()

@@ -1,4 +1,4 @@
-//! Why an engine was chosen: every candidate, what it would take, and why it lost.
+//! Explains a choice: every candidate, its predicted time, and why it lost.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use serde::Serialize;
 use super::choose::{OPENING, Out, Ranking};
 use super::{Bound, Engine, Job, Prediction};
 
-/// A choice, taken apart.
+/// An explained choice.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
-    /// What is asked.
+    /// The job.
     pub job: Job,
-    /// Who does it; none where nobody can.
+    /// The chosen engine; `None` if no engine can do the job.
     pub chosen: Option<Engine>,
     /// Every engine: the chosen one first, then by predicted time.
     pub candidates: Vec<Reason>,
-    /// Where the costs are from.
+    /// Source of the costs.
     pub costs: String,
 }
 
-/// What there is to say of an engine.
+/// The facts about one engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reason {
     /// The engine.
     pub engine: Engine,
-    /// What it would take; none where nothing is known.
+    /// Its predicted time; `None` if no cost is known.
     pub prediction: Option<Prediction>,
-    /// All of that, in seconds.
+    /// The total of that, in seconds.
     pub seconds: Option<f64>,
-    /// What most of that goes to.
+    /// The largest part of that.
     pub bound: Option<Bound>,
     /// Why it was chosen, or was not.
     pub why: String,
@@ -124,7 +124,7 @@ fn lost_by(out: Out) -> String {
     }
 }
 
-/// Seconds in a unit that suits them.
+/// Formats seconds in a suitable unit.
 pub(super) fn time(seconds: f64) -> String {
     let (scale, unit) = match seconds {
         ..=0.0 => return "0".into(),
@@ -142,7 +142,7 @@ pub(super) fn time(seconds: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A line of what is asked, and an aligned table.
+/// A line with the job, and an aligned table.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Job {
@@ -209,7 +209,7 @@ impl fmt::Display for Explanation {
             let mut line = String::new();
             for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
                 let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
-                // Words to the left, numbers to the right.
+                // Words are left-aligned, numbers right-aligned.
                 match column {
                     0 => line.extend([cell, &*blanks]),
                     7 => line.extend(["  ", cell]),

@@ -1,4 +1,4 @@
-//! What is asked: an operation, and how much of everything it takes.
+//! A job: an operation, and its amounts.
 
 use serde::{Deserialize, Serialize};
 use tercet_core::cluster::Points;
@@ -7,7 +7,7 @@ use tercet_core::linear::Layer;
 use tercet_core::quant::{Groups, Method, Rule};
 use tercet_core::search::Rows;
 
-/// The operations that engines are chosen for. Kinds of a quantizer whose speeds differ stand apart.
+/// The operations that engines are chosen for. Kinds of a quantizer with different speeds are separate operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -33,7 +33,7 @@ pub enum Operation {
     Search,
     /// A layer times one row of activations.
     Matvec,
-    /// A layer times many.
+    /// A layer times many rows of activations.
     Matmul,
 }
 
@@ -54,7 +54,7 @@ impl Operation {
         Self::Matmul,
     ];
 
-    /// Its name in tables, JSON and metrics.
+    /// Returns its name in tables, JSON and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::QuantizeInteger => "quantize_integer",
@@ -72,14 +72,14 @@ impl Operation {
         }
     }
 
-    /// The operation of a name.
+    /// Returns the operation of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|operation| operation.name() == name)
     }
 
-    /// What quantizing by a method is.
+    /// Returns the operation of quantizing by a method.
     pub const fn of(method: &Method) -> Self {
         match method {
             Method::Ternary {
@@ -98,59 +98,63 @@ impl std::fmt::Display for Operation {
     }
 }
 
-/// Where the data of a job lies.
+/// Where the data of a job is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
-    /// In the host's memory, from where a device has it copied.
+    /// In the host's memory; a device gets a copy.
     #[default]
     Host,
-    /// In the device's already, where only the device reaches it.
+    /// Already in the device's memory, which only the device can reach.
     Device,
-    /// In the host's, for work that a device has no step for: who does not ask for the device by name gets it done without.
+    /// In the host's memory, for work that a device has no step for: unless the caller asks for the device by name,
+    /// another engine does it.
     Processor,
 }
 
-/// How much an operation is asked to do.
+/// The amount of work in an operation.
 ///
-/// Amounts count what is moved and done at least, the same for every engine: predictions are of their ratios to what was measured.
+/// Amounts are lower bounds of the data moved and the work done, and are the same for every engine: measured costs give
+/// the time per such amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Job {
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
-    /// Values, coordinates, weights: what sizes are told in.
+    /// Values, coordinates or weights: the unit in which sizes are reported.
     pub elements: u64,
     /// Bytes read.
     pub bytes_in: u64,
     /// Bytes written.
     pub bytes_out: u64,
-    /// Multiply-adds, or elements where nothing is multiplied.
+    /// Multiply-adds, or elements if nothing is multiplied.
     pub work: u64,
-    /// What is begun anew within it, and takes time beside its bytes and work: groups of a quantizer, points, rows of a layer or of
+    /// Items that each take time beside the bytes and the work: groups of a quantizer, points, rows of a layer or of
     /// activations, queries and the hits that enter their best.
     pub items: u64,
-    /// Bytes read that lie on the device as well as with the host: they need not cross.
+    /// Bytes read that are on the device as well as on the host, and need no copy.
     pub held: u64,
-    /// Bytes of memory that the scalar engine needs for it on a microcontroller, beside input and output; [`super::Profile::Edge`]
-    /// holds a job to them.
+    /// Bytes of memory that the scalar engine needs on a microcontroller, beside input and output.
+    /// [`super::Profile::Edge`] limits them.
     #[serde(skip)]
     pub scratch: usize,
-    /// Where the data lies.
+    /// Where the data is.
     pub place: Place,
-    /// Whether it is a whole flow: files are read and written in it and floats worked on, of which no costs are known. Predictions are then of
-    /// the engine's part, and nobody takes the rest for a mistake of theirs.
+    /// True for a whole flow, which also reads and writes files and processes floats, with unknown costs. Predictions
+    /// then cover only the engine's part, and the rest does not count as a prediction error.
     pub flow: bool,
-    /// How often a call does all of this: the steps of a model's text. Predictions are of all of them, choices as of one.
+    /// Number of times that a call does all of this: the steps of a model's text. Predictions cover all of them;
+    /// choices are as for one.
     pub times: u64,
 }
 
-/// Values of a group up to which the optimal ternary rule sorts them; of more it counts bins.
+/// The optimal ternary rule sorts groups of up to this many values; for larger groups it counts bins.
 const SORTED: usize = 256;
-/// Steps of Lloyd's loop that a run is taken to need, where more are allowed: clusters of data settle in about as many.
+/// Assumed number of steps of Lloyd's loop, if more are allowed: data with clusters converges in about as many.
 const STEPS: u32 = 20;
 
 impl Job {
-    /// A job of elements that are read and written, with work for each and no items: what has no multiplications.
+    /// Returns a job that reads and writes elements, with one unit of work per element and no items: for operations
+    /// without multiplications.
     pub const fn each(operation: Operation, elements: u64, bytes_in: u64, bytes_out: u64) -> Self {
         Self {
             operation,
@@ -167,7 +171,7 @@ impl Job {
         }
     }
 
-    /// Quantizing values of `size` bytes each.
+    /// Returns the job of quantizing values of `size` bytes each.
     pub fn quantize(method: &Method, groups: Groups, size: usize) -> Self {
         let values = amount(&[groups.count, groups.len]);
         let scales = 4 * groups.count as u64;
@@ -182,13 +186,14 @@ impl Job {
         .with_scratch(method.scratch_len(groups.len) * size_of::<MagnitudeBin>())
     }
 
-    /// Values of `size` bytes each into a histogram. Its buckets are not counted: how many of them are met the data decide.
+    /// Returns the job of counting values of `size` bytes each into a histogram. It does not include the buckets: the
+    /// data decides how many of them are used.
     pub fn histogram(values: usize, size: usize) -> Self {
         let bytes_in = amount(&[values, size]);
         Self::each(Operation::Histogram, values as u64, bytes_in, 0)
     }
 
-    /// Codes of groups to floats.
+    /// Returns the job of converting codes in groups to floats.
     pub fn dequantize(codes: usize, groups: usize) -> Self {
         let bytes_in = codes as u64 + 4 * groups as u64;
         Self::each(
@@ -200,7 +205,7 @@ impl Job {
         .with_items(groups)
     }
 
-    /// Values of `size` bytes to blocks of `bytes` in all.
+    /// Returns the job of encoding values of `size` bytes into blocks of `bytes` in total.
     pub fn encode(values: usize, size: usize, bytes: usize) -> Self {
         Self::each(
             Operation::Encode,
@@ -210,7 +215,7 @@ impl Job {
         )
     }
 
-    /// Blocks of `bytes` in all to floats.
+    /// Returns the job of decoding blocks of `bytes` in total to floats.
     pub fn decode(values: usize, bytes: usize) -> Self {
         Self::each(
             Operation::Decode,
@@ -220,12 +225,12 @@ impl Job {
         )
     }
 
-    /// Points to their nearest of `k` centroids.
+    /// Returns the job of assigning points to the nearest of `k` centroids.
     pub fn assign(points: &Points<'_>, k: usize) -> Self {
         Self::points(Operation::Assign, points.len(), points.dims(), k)
     }
 
-    /// As [`Job::assign`], by the points' shape.
+    /// As [`Job::assign`], from the shape of the points.
     pub fn points(operation: Operation, points: usize, dims: usize, k: usize) -> Self {
         let elements = amount(&[points, dims]);
         Self {
@@ -243,9 +248,9 @@ impl Job {
         }
     }
 
-    /// Clusters of points: `k` of them, at most `steps` steps a restart.
+    /// Returns the job of clustering points into `k` clusters, with at most `steps` steps per restart.
     ///
-    /// How many steps it will be nobody knows before; of more than 20, 20 are counted, and one for seeding.
+    /// The number of steps is not known in advance: at most 20 are counted, and one more for seeding.
     pub fn kmeans(points: usize, dims: usize, k: usize, steps: u32, restarts: u32) -> Self {
         let passes = u64::from(steps.min(STEPS) + 1) * u64::from(restarts.max(1));
         let once = Self::points(Operation::Kmeans, points, dims, k);
@@ -257,14 +262,14 @@ impl Job {
         }
     }
 
-    /// `queries` searched among rows, `k` hits each.
+    /// Returns the job of searching `queries` among rows, with `k` hits each.
     pub fn search<R: Rows>(rows: &R, queries: usize, k: usize) -> Self {
-        // Rows of two bits are counted as bytes: it is their products that take time.
+        // Rows of two bits are counted as bytes: their products take the time.
         let size = size_of::<R::Query>();
         Self::among(rows.len(), rows.dim(), size, queries, k)
     }
 
-    /// As [`Job::search`], by the shape of rows with `size` bytes a value.
+    /// As [`Job::search`], from the shape of rows with `size` bytes per value.
     pub fn among(rows: usize, dim: usize, size: usize, queries: usize, k: usize) -> Self {
         let elements = amount(&[rows, dim]);
         Self {
@@ -282,7 +287,7 @@ impl Job {
         }
     }
 
-    /// A layer times rows of activations, f32 out.
+    /// Returns the job of multiplying a layer with rows of activations, with f32 outputs.
     pub fn product(layer: &Layer<'_>, rows: usize) -> Self {
         let weights = layer.weights();
         let bytes = weights.bytes().len();
@@ -290,7 +295,7 @@ impl Job {
             .with_scratch(weights.scratch_len() * size_of::<u32>())
     }
 
-    /// As [`Job::product`], of a matrix of so many rows, columns and bytes with `many` rows of activations.
+    /// As [`Job::product`], for a matrix with these rows, columns and bytes and `many` rows of activations.
     pub fn products(rows: usize, cols: usize, bytes: usize, many: usize) -> Self {
         let elements = amount(&[rows, cols]);
         Self {
@@ -302,7 +307,8 @@ impl Job {
             bytes_in: (bytes as u64).saturating_add(amount(&[many, cols])),
             bytes_out: amount(&[many, rows, 4]),
             work: elements.saturating_mul(many as u64),
-            // One row of activations is nothing beside the rows of weights, of which each ends in a sum.
+            // The time for one row of activations is negligible beside the rows of weights, each of which ends in a
+            // sum.
             items: if many > 1 { many } else { rows } as u64,
             held: 0,
             scratch: 0,
@@ -312,22 +318,22 @@ impl Job {
         }
     }
 
-    /// The same of so many groups of a quantizer, each of `len` values.
+    /// Returns the same job with so many groups of a quantizer, each of `len` values.
     pub(super) const fn in_groups(mut self, groups: usize, len: usize) -> Self {
         if matches!(self.operation, Operation::QuantizeOptimal) && len > SORTED {
-            // Bins are counted with the bytes that are read.
+            // Bins are counted with the bytes read.
             self.work = 0;
         }
         self.with_items(groups)
     }
 
-    /// The same with so many items.
+    /// Returns the same job with so many items.
     pub const fn with_items(mut self, items: usize) -> Self {
         self.items = items as u64;
         self
     }
 
-    /// The same with so many bytes, of those read, on the device too.
+    /// Returns the same job with so many of its read bytes on the device too.
     pub const fn holding(mut self, bytes: u64) -> Self {
         self.held = if bytes < self.bytes_in {
             bytes
@@ -337,37 +343,38 @@ impl Job {
         self
     }
 
-    /// The same with so many bytes of scratch: see [`Job::scratch`].
+    /// Returns the same job with so many bytes of scratch: see [`Job::scratch`].
     pub const fn with_scratch(mut self, bytes: usize) -> Self {
         self.scratch = bytes;
         self
     }
 
-    /// The same with data that lies there.
+    /// Returns the same job with its data in this place.
     pub const fn at(mut self, place: Place) -> Self {
         self.place = place;
         self
     }
 
-    /// The same as the engine's part of a whole flow: see [`Job::flow`].
+    /// Returns the same job as the engine's part of a whole flow: see [`Job::flow`].
     pub const fn in_flow(mut self) -> Self {
         self.flow = true;
         self
     }
 
-    /// The same, so many times in a call.
+    /// Returns the same job, done so many times in a call.
     pub const fn repeated(mut self, times: u64) -> Self {
         self.times = times;
         self
     }
 
-    /// An amount of it, all times together.
+    /// Returns an amount multiplied by the number of times.
     pub(super) const fn total(&self, amount: u64) -> u64 {
         amount.saturating_mul(self.times)
     }
 
-    /// Whether it is a flow that takes the values of files tile by tile, from reading to writing, over all threads of the processor: where it
-    /// runs on the processor, no engine of one thread does it ([`Profile::tiling`](super::Profile::tiling) names the one that does).
+    /// True if this is a flow that takes the values of files tile by tile, from reading to writing, over all threads of
+    /// the processor. On the processor no engine of one thread does it ([`Profile::tiling`](super::Profile::tiling)
+    /// names the one that does).
     pub const fn is_tiled(&self) -> bool {
         use Operation::{
             Decode, Dequantize, Encode, Histogram, QuantizeInteger, QuantizeOptimal,
@@ -386,13 +393,14 @@ impl Job {
             )
     }
 
-    /// Bytes read and written.
+    /// Returns the bytes read and written.
     pub const fn bytes(&self) -> u64 {
         self.bytes_in.saturating_add(self.bytes_out)
     }
 }
 
-/// How many of `rows` in any order are among the best `k` when they are met, on average: k · (1 + ln(rows / k)).
+/// Returns how many of `rows`, in random order, are among the best `k` when they are visited, on average: k · (1 +
+/// ln(rows / k)).
 fn entering(rows: usize, k: usize) -> usize {
     if rows <= k || k == 0 {
         return rows.min(k);
@@ -401,7 +409,7 @@ fn entering(rows: usize, k: usize) -> usize {
     (k * (1.0 + (rows / k).ln())) as usize
 }
 
-/// A product of sizes; what exceeds 64 bits is as much as those hold.
+/// Returns a product of sizes, saturated at 64 bits.
 fn amount(sizes: &[usize]) -> u64 {
     let sizes = sizes.iter().map(|&size| size as u64);
     sizes.fold(1, u64::saturating_mul)

@@ -1,32 +1,35 @@
-//! Which engine does a piece of work, by what it costs on this machine.
+//! Chooses the engine of a piece of work by its cost on this machine.
 //!
-//! All engines give the same bits, so the choice is free, and a wrong one costs time only. A [`Dispatcher`] knows for each [`Operation`] and
-//! [`Engine`] a [`Cost`]:
+//! All engines give the same bits, so any choice is correct, and a wrong one costs only time. A [`Dispatcher`] has a
+//! [`Cost`] for each [`Operation`] and [`Engine`]:
 //!
 //! ```text
 //! launch + items + transfer + max(bytes / bandwidth(bytes), work / rate(work))
 //! ```
 //!
-//! (items are what is begun anew within a call: groups of a quantizer, points, queries, rows) with curves that [`tune::tune`] (the command `tercet tune`) measures in some seconds and keeps in a file, and with rough ones built in until
-//! then: a few elements by the calling thread's kernels, a hundred thousand by all threads, the device where copies pay or data lies there
-//! already ([`Dispatcher::resident_points`], [`Place::Device`]).
+//! `items` is a fixed cost per item of a call: per group of a quantizer, point, query or row. [`tune::tune`] (the
+//! command `tercet tune`) measures the curves in a few seconds and keeps them in a file. Until then rough built-in
+//! curves apply: they choose the kernels of the calling thread for a few elements, all threads for a hundred thousand,
+//! and the device if the copies pay off or the data is already there ([`Dispatcher::resident_points`],
+//! [`Place::Device`]).
 //!
-//! | | |
+//! | item | purpose |
 //! |---|---|
-//! | [`Dispatcher`], [`Builder`], [`Settings`] | the calls; how it is made; profiles, overrides, environment |
-//! | [`ResidentPoints`], [`ResidentRows`], [`ResidentLayer`] | data that calls come back to, on the device too where that pays |
-//! | [`Dispatcher::run`] | a piece of work of one's own, written once for [`AnyEngine`](crate::AnyEngine) |
-//! | [`Dispatcher::explain`] | every candidate, its prediction, why it lost |
+//! | [`Dispatcher`], [`Builder`], [`Settings`] | the calls; how to make a dispatcher; profiles, overrides, environment |
+//! | [`ResidentPoints`], [`ResidentRows`], [`ResidentLayer`] | data for repeated calls, kept on the device too if that pays off |
+//! | [`Dispatcher::run`] | runs your own piece of work, written once for [`AnyEngine`](crate::AnyEngine) |
+//! | [`Dispatcher::explain`] | lists every candidate, its prediction, and why it lost |
 //! | [`Dispatcher::metrics`] | calls, elements, bytes, time, predicted against actual; JSON and Prometheus text |
-//! | [`Dispatcher::monitor`] | live: what the time goes to, what bounds it, and the one change that would help most |
-//! | [`Dispatcher::recommend`] | what would be faster, in sentences with their numbers |
-//! | [`tune`] | measuring, the file, pictures of the curves, [`tune::check`]: choices held against times, and [`tune::agreement`]: against another tuning's |
+//! | [`Dispatcher::monitor`] | shows live where the time goes, what limits it, and the one change that would help most |
+//! | [`Dispatcher::recommend`] | suggests what would be faster, in sentences with their numbers |
+//! | [`tune`] | measures costs, stores them and draws them; [`tune::check`] compares choices with measured times, [`tune::agreement`] with the choices of another tuning |
 //!
 //! # Failures
 //!
-//! What every engine refuses is the caller's error. Where an engine fails itself (no room on the device, a driver's error, a device that is
-//! lost), the next best does the call from the start, and a [`Notice`] says so: one for the call, counted in [`Metrics::fallbacks`]. After three
-//! failures in a row, or when it is lost, the device is left alone. No driver or no device is told once.
+//! If every engine refuses an input, the error goes to the caller. If an engine itself fails (no room on the device, a
+//! driver error, a lost device), the next best engine does the whole call again. One [`Notice`] reports this for the
+//! call, and [`Metrics::fallbacks`] counts it. After three failures in a row, or when it is lost, the device is no
+//! longer used. A missing driver or device is reported once.
 //!
 //! ```
 //! use tercet_gpu::dispatch::{Dispatcher, Engine, Job, Operation, Settings};
@@ -40,8 +43,8 @@
 //!
 //! # Threads
 //!
-//! A dispatcher is shared (`&self`, cheap clones). Calls to the device wait for one another. [`Engine::Threads`] is the rayon pool that the call
-//! is made in.
+//! A dispatcher can be shared (`&self`, cheap clones). Calls to the device wait for one another. [`Engine::Threads`] is
+//! the rayon pool that the call is made in.
 
 mod builder;
 mod calls;

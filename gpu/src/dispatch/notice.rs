@@ -1,4 +1,4 @@
-//! What the dispatcher has to tell, a line each, and what it refuses.
+//! The dispatcher's notices, one line each, and its errors.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,14 +9,14 @@ use tercet_host::engine::EngineError;
 
 use super::{Engine, Operation};
 
-/// Something a program may want to log. Work goes on after each of them.
+/// An event that a program may want to log. Work continues after each of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Notice {
-    /// There is no device that works; told once.
+    /// There is no working device; reported once.
     NoDevice {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A device was opened.
@@ -26,25 +26,25 @@ pub enum Notice {
     },
     /// An engine failed at a call, which another then finished with the same bits.
     Failed {
-        /// What was asked.
+        /// The operation.
         operation: Operation,
-        /// Who failed.
+        /// The engine that failed.
         engine: Engine,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Who goes on.
+        /// The engine that continues.
         next: Engine,
-        /// Whether it was the device, for the third time in a row or lost for good: it is left alone from now on.
+        /// True if the device failed for the third time in a row or is lost: it is no longer used from now on.
         given_up: bool,
     },
-    /// The device failed so, and nobody else could do the call: its data lies there.
+    /// The device failed in this way, and no other engine could do the call, because its data is on the device.
     GivenUp {
-        /// How it failed last.
+        /// The last failure.
         reason: String,
     },
-    /// Measured costs are not used, or not all of them.
+    /// Some or all of the measured costs are not used.
     Tuning {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -77,47 +77,47 @@ impl fmt::Display for Notice {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DispatchError {
-    /// What every engine refuses: the caller's mistake.
+    /// Every engine refuses the input: the caller's error.
     #[error(transparent)]
     Refused(Refused),
-    /// The engine that the call was to be done by is not there.
+    /// The requested engine is not available.
     #[error("{engine} is not to be had: {reason}")]
     Unavailable {
         /// The engine.
         engine: Engine,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The engine that the call was to be done by failed.
+    /// The requested engine failed.
     #[error("{engine} failed: {source}")]
     Engine {
         /// The engine.
         engine: Engine,
-        /// How.
+        /// The cause.
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// Under [`super::Profile::Edge`]: more scratch than there is.
+    /// Under [`super::Profile::Edge`]: the call needs more scratch than is allowed.
     #[error("{operation} needs {needed} bytes of scratch, the profile has {available}")]
     Scratch {
-        /// What was asked.
+        /// The operation.
         operation: Operation,
-        /// Bytes that it takes.
+        /// Bytes needed.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes allowed.
         available: usize,
     },
 }
 
 tercet_core::from_refusals!(DispatchError);
 
-/// What came of an engine that did not do its work.
+/// The result of an engine that did not do its work.
 pub(super) enum Failure {
-    /// The caller's mistake, which every engine refuses.
+    /// The caller's error: every engine refuses the input.
     Refused(Refused),
     /// Another engine may do it.
     Engine {
         source: Box<dyn StdError + Send + Sync>,
-        /// Whether the engine is as it was: there was only no room.
+        /// True if the engine is still sound: it only had no room.
         sound: bool,
     },
 }
@@ -134,7 +134,7 @@ impl From<EngineError> for Failure {
                 source,
                 sound: false,
             },
-            // An error of a later version: of the engine, so that another tries.
+            // An error of a later version: treat it as the engine's, so that another engine tries.
             other => Self::Engine {
                 source: other.into(),
                 sound: false,

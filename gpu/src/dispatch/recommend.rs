@@ -1,4 +1,4 @@
-//! What would be faster, by what was done: sentences with their numbers.
+//! Suggests what would be faster, from the metrics: sentences with their numbers.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use super::metrics::EngineMetrics;
 use super::settings::{Profile, Settings};
 use super::{Costs, Engine, Job, Metrics, Operation, Place};
 
-/// Shares and factors from which on there is something to say.
+/// Shares and factors above which advice is given.
 const SHARE: f64 = 0.5;
-/// How far predictions may be off, in parts of the time taken.
+/// Largest error of predictions without advice, as a part of the time taken.
 const OFF: f64 = 0.5;
-/// Fewer calls say little.
+/// Fewer calls than this are not enough for advice.
 const CALLS: u64 = 16;
 
-/// A sentence on what would be faster.
+/// A sentence about what would be faster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// What it is about; none where it is about all of them.
+    /// The operation concerned; `None` if it concerns all of them.
     pub operation: Option<Operation>,
     /// The sentence, with its numbers.
     pub text: String,
-    /// Seconds of the time taken so far that it is about: the larger, the more it may help.
+    /// Seconds of the time taken so far that it concerns: the larger, the more it may help.
     pub seconds: f64,
 }
 
@@ -35,17 +35,17 @@ impl fmt::Display for Advice {
     }
 }
 
-/// What advice depends on, beside what was done.
+/// The inputs of advice, beside the metrics.
 pub(super) struct Machine<'a> {
     pub(super) costs: &'a Costs,
     pub(super) measured: bool,
     pub(super) settings: &'a Settings,
-    /// Whether there is a device, as far as is known.
+    /// True if there is a device, as far as is known.
     pub(super) device: bool,
 }
 
 impl Machine<'_> {
-    /// All there is to say, what most time goes to first.
+    /// Returns all advice, the most time-consuming subject first.
     pub(super) fn advise(&self, metrics: &Metrics) -> Vec<Advice> {
         let mut advice = Vec::new();
         for it in &metrics.engines {
@@ -85,7 +85,8 @@ impl Machine<'_> {
         })
     }
 
-    /// From how many elements a job of the mean shape is faster there, copies included, than here: a power of two.
+    /// Returns the number of elements, a power of two, from which a job of the mean shape is faster there, copies
+    /// included, than here.
     fn pays(&self, it: &EngineMetrics) -> Option<u64> {
         let elements = it.elements.checked_div(it.calls)?.max(1);
         let bytes = it.bytes / it.calls;
@@ -114,7 +115,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Plain code where there are kernels.
+    /// Plain code runs although there are kernels.
     fn plain(&self, it: &EngineMetrics) -> Option<Advice> {
         let average = Job::each(it.operation, it.elements / it.calls, it.bytes / it.calls, 0);
         let total = |engine| {
@@ -151,7 +152,7 @@ impl Machine<'_> {
                 "{} of {tried} calls failed on {} and were done again elsewhere: give it less at once, or another engine the operation",
                 it.failures, it.engine
             ),
-            // A failed call's time is not known; it is taken to be an ordinary one's.
+            // The time of a failed call is not known; it is assumed to be that of an ordinary call.
             seconds: it.average_seconds * it.failures as f64,
         })
     }
@@ -185,7 +186,7 @@ impl Machine<'_> {
     }
 }
 
-/// What keeps an operation's data on the device, where a call of the dispatcher does.
+/// Names what keeps an operation's data on the device, if a call of the dispatcher does.
 const fn resident(operation: Operation) -> &'static str {
     match operation {
         Operation::Kmeans | Operation::Assign => " (Dispatcher::resident_points)",
@@ -220,7 +221,8 @@ mod tests {
     use crate::dispatch::Prediction;
     use crate::dispatch::metrics::{Call, Counters};
 
-    /// Advice on `calls` calls of a million elements that took twice their prediction, or as long.
+    /// Returns the advice for `calls` calls of a million elements that took twice their prediction, or exactly their
+    /// prediction.
     fn advice(engine: Engine, calls: u64, prediction: Prediction, twice: bool) -> Vec<String> {
         let job = Job::each(Operation::Encode, 1 << 20, 4 << 20, 1 << 20);
         advice_on(&job, engine, calls, prediction, twice)
@@ -279,12 +281,12 @@ mod tests {
             advice(Engine::Cuda, 100, prediction(1e-5, 1e-4, 1e-3), false),
             none
         );
-        // Too few to say anything.
+        // Too few calls for advice.
         assert_eq!(
             advice(Engine::Cuda, 3, prediction(1e-5, 1e-2, 1e-3), true),
             none
         );
-        // One thread starts at once: there is nothing to gain.
+        // One thread starts at once, so there is nothing to gain.
         assert_eq!(
             advice(Engine::Simd, 100, prediction(1e-5, 0.0, 1e-6), false),
             none
@@ -297,7 +299,7 @@ mod tests {
         let of = prediction(1e-7, 0.0, 1e-3);
         let none: [String; 0] = [];
         assert_eq!(advice_on(&flow, Engine::Simd, 20, of, true), none);
-        // What they spend their time on in the engine is told as of calls.
+        // The time of items within the engine is reported like that of calls.
         let starts = prediction(1e-5, 0.0, 1e-6);
         assert_eq!(advice_on(&flow, Engine::Threads, 50, starts, true).len(), 1);
     }
@@ -306,7 +308,7 @@ mod tests {
     fn residence_is_named_where_there_is_a_call_for_it() {
         for operation in Operation::ALL {
             let named = !resident(operation).is_empty();
-            // What has a second operand: the first may stay.
+            // Operations with a second operand, so that the first may stay.
             assert_eq!(named, operation >= Operation::Kmeans, "{operation}");
         }
     }

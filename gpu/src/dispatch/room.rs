@@ -1,24 +1,25 @@
-//! Whether a device has room for a job, before it is begun.
+//! Checks whether a device has room for a job before the job begins.
 
 use tercet_host::engine::EngineError;
 
 use super::{Job, Operation, Place};
 
-/// Bytes from which on a job is large: asking the driver takes some microseconds, what is copied meanwhile a tenth of that.
+/// Jobs from this many bytes on are large: asking the driver takes some microseconds, a tenth of the time to copy so
+/// much.
 const LARGE: usize = 16 << 20;
 
-/// What must be on the device at once: points, and as much again as comes back of labels and distances. All else passes through it in
-/// parts (`crate::engine`), or lies there already.
+/// Returns the bytes that must be on the device at once: points, and twice the bytes of the returned labels and
+/// distances. All other data passes through the device in parts (`crate::engine`), or is already there.
 fn needed(job: &Job) -> Option<[usize; 2]> {
     let bytes = |amount: u64| usize::try_from(amount).unwrap_or(usize::MAX);
     let clusters = matches!(job.operation, Operation::Kmeans | Operation::Assign);
-    // A coordinate is a byte.
+    // A coordinate is one byte.
     let needed = [bytes(job.elements), bytes(job.bytes_out.saturating_mul(2))];
-    // What is held is there, with room beside it or none: the call says so.
+    // Held data is already there; the call itself reports if there is no room beside it.
     (clusters && job.place == Place::Host && job.held == 0).then_some(needed)
 }
 
-/// Whether a job may begin, of a device that says whether it has room: small ones always.
+/// True if a job may begin. `has_room` asks the device; small jobs may always begin.
 pub(super) fn is_there(job: &Job, has_room: impl FnOnce(&[usize]) -> bool) -> bool {
     let Some(needed) = needed(job) else {
         return true;
@@ -27,7 +28,7 @@ pub(super) fn is_there(job: &Job, has_room: impl FnOnce(&[usize]) -> bool) -> bo
     !large || has_room(&needed)
 }
 
-/// What a job without room fails with.
+/// Returns the error of a job without room.
 pub(super) fn refused(job: &Job) -> EngineError {
     let [first, second] = needed(job).unwrap_or_default();
     let total = first.saturating_add(second);
@@ -40,7 +41,7 @@ mod tests {
 
     #[test]
     fn only_large_jobs_that_must_be_there_whole_are_asked_about() {
-        // Points of 16 bytes, two labels and distances for each.
+        // Points of 16 bytes, with two labels and distances each.
         let points = |count| Job::points(Operation::Assign, count, 16, 4);
         let asked = |job: &Job| {
             let mut bytes = None;
@@ -57,7 +58,7 @@ mod tests {
         assert!(is_there(&large, |_| true));
         assert_eq!(asked(&large.at(Place::Device)), None);
         assert!(asked(&Job::kmeans(1 << 20, 16, 8, 100, 3)).is_some());
-        // It passes through in parts.
+        // The data passes through in parts.
         assert_eq!(asked(&Job::among(1 << 20, 64, 1, 10, 10)), None);
         let text = refused(&large).to_string();
         assert!(

@@ -1,4 +1,4 @@
-//! A call from its choice to its count: the chosen engine, and the next if it fails.
+//! A call from choosing to counting: the chosen engine runs it, and the next one if that fails.
 
 use std::time::Instant;
 
@@ -15,19 +15,19 @@ use super::settings::{Profile, Verbose};
 use super::{Engine, Job};
 use crate::AnyEngine;
 
-/// An engine that failed at a call, until it is known which goes on.
+/// An engine that failed at a call, kept until the next engine is known.
 struct Failed {
     engine: Engine,
     reason: String,
-    /// Whether it was the device, which is left alone from now on.
+    /// True if this was the device, which is no longer used from now on.
     given_up: bool,
 }
 
 impl<D: Device> Dispatcher<D> {
-    /// Does a piece of work on the engine that costs least for it: what all calls are made of.
+    /// Runs a piece of work on the engine with the lowest cost for it. All other calls use this one.
     ///
-    /// `work` is given the engine. If that fails, the next engine is given the whole of the work, with the same bits: what the
-    /// first one left in the outputs does not matter.
+    /// `work` receives the engine. If the engine fails, the next engine does the whole work again, with the same bits,
+    /// so anything that the first one left in the outputs does not matter.
     ///
     /// ```
     /// use tercet_core::block::Format;
@@ -44,8 +44,9 @@ impl<D: Device> Dispatcher<D> {
     /// ```
     ///
     /// # Errors
-    /// [`DispatchError::Refused`]: the caller's mistakes, which no other engine is asked about. An engine's own failure only of
-    /// a handle [`Dispatcher::on`] that engine; [`DispatchError::Scratch`] under [`Profile::Edge`].
+    /// [`DispatchError::Refused`] for the caller's errors; no other engine is tried then. [`DispatchError::Scratch`]
+    /// under [`Profile::Edge`]. The failure of an engine itself is returned only by a handle of [`Dispatcher::on`] for
+    /// that engine.
     pub fn run<T>(
         &self,
         job: Job,
@@ -54,7 +55,7 @@ impl<D: Device> Dispatcher<D> {
         self.run_without(0, job, work)
     }
 
-    /// As [`Dispatcher::run`], with engines that are not to do it, a bit each.
+    /// As [`Dispatcher::run`], but excludes the engines in `without`, one bit each.
     pub(super) fn run_without<T>(
         &self,
         without: u8,
@@ -86,7 +87,7 @@ impl<D: Device> Dispatcher<D> {
                 {
                     return Err(error);
                 }
-                // Costs may be others now, and the device may be missing.
+                // The costs may have changed, and the device may be missing.
                 continue;
             }
             shared.device.missed(ranking.missed);
@@ -100,7 +101,7 @@ impl<D: Device> Dispatcher<D> {
             let failure = match self.by(engine, &job, &mut work)? {
                 Ok(done) => {
                     let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    // Before it is counted: who looks in between would see it twice.
+                    // End the flight before counting: otherwise an observer in between would see the call twice.
                     drop(flight);
                     self.count(&job, engine, nanoseconds, &ranking, failed != without);
                     return Ok(done);
@@ -112,7 +113,7 @@ impl<D: Device> Dispatcher<D> {
         }
     }
 
-    /// Under [`Profile::Edge`], whether a microcontroller has the memory.
+    /// Checks under [`Profile::Edge`] that a microcontroller has enough memory.
     fn check_scratch(&self, job: &Job) -> Result<(), DispatchError> {
         let shared = &*self.shared;
         let (needed, available) = (job.scratch, shared.settings.edge_memory);
@@ -127,7 +128,7 @@ impl<D: Device> Dispatcher<D> {
         })
     }
 
-    /// Has an engine do the work. What it did, or how it failed; an error if it is the device, and gone.
+    /// Runs the work on an engine. Returns the result or the failure; an error if the device was chosen and is gone.
     fn by<T>(
         &self,
         engine: Engine,
@@ -147,7 +148,7 @@ impl<D: Device> Dispatcher<D> {
             Engine::Simd => work(&mut AnyEngine::Threads(shared.simd)),
             Engine::Threads => work(&mut AnyEngine::Threads(shared.threads)),
             Engine::Cuda => match shared.device.lock() {
-                // Whoever asks for the device has it tried.
+                // A caller that asks for the device gets it tried, whatever its room.
                 Some(mut device)
                     if self.forced.is_some()
                         || room::is_there(job, |bytes| device.has_room(bytes)) =>
@@ -161,7 +162,7 @@ impl<D: Device> Dispatcher<D> {
         Ok(done.map_err(Failure::from))
     }
 
-    /// Counts a failure. The caller's mistake, and the failure of an engine that was asked for, end the call.
+    /// Counts a failure. The caller's error, or a failure of the requested engine, ends the call.
     fn failed(&self, job: &Job, engine: Engine, failure: Failure) -> Result<Failed, DispatchError> {
         let shared = &*self.shared;
         let (source, sound) = match failure {
@@ -187,7 +188,7 @@ impl<D: Device> Dispatcher<D> {
         })
     }
 
-    /// Says that the next engine does what one failed at.
+    /// Reports that the next engine continues after a failure.
     fn goes_on(&self, job: &Job, failed: Failed, next: Engine) {
         self.shared.tell(&Notice::Failed {
             operation: job.operation,
@@ -230,7 +231,7 @@ impl<D: Device> Dispatcher<D> {
         }
     }
 
-    /// Nobody is left for a job.
+    /// Returns the error for a job that no engine is left for.
     fn nobody(&self, job: &Job) -> DispatchError {
         if self.forced == Some(Engine::Cuda)
             && let Err(error) = self.open()

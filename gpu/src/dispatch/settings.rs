@@ -1,4 +1,4 @@
-//! What a program, its environment and a profile may decide beside measurement.
+//! Settings of a program, its environment and a profile, beside the measured costs.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -10,22 +10,22 @@ use tercet_host::simd::{Backend, BackendError, Isa};
 
 use super::{Engine, Operation};
 
-/// For what the dispatcher is used.
+/// The purpose that the dispatcher is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Every engine of the machine, by cost.
+    /// All engines of the machine, by cost.
     #[default]
     Auto,
-    /// The calling thread alone, whatever the size: the same engine on every run and every machine of a kind, and stack traces that
-    /// end in the caller. No file of costs is read.
+    /// Only the calling thread, at any size: the same engine on every run and every machine of a kind, and stack traces
+    /// that end in the caller. No file of costs is read.
     Development,
-    /// The processor's engines, by cost; no driver is ever looked for.
+    /// The engines of the processor, by cost; the driver is never loaded.
     Cpu,
-    /// As with [`Settings::prefer_gpu`], the device opened at once rather than when it has paid.
+    /// As with [`Settings::prefer_gpu`], but the device is opened at once instead of when it has paid off.
     Gpu,
-    /// What firmware runs: scalar code on the calling thread, scratch of at most [`Settings::edge_memory`] bytes. A call that needs more is
-    /// refused, so that a desktop rehearses the microcontroller.
+    /// The code that firmware runs: scalar code on the calling thread, with at most [`Settings::edge_memory`] bytes of
+    /// scratch. A call that needs more is refused, so a desktop can simulate the microcontroller.
     Edge,
 }
 
@@ -39,13 +39,13 @@ impl Profile {
         Self::Edge,
     ];
 
-    /// The profile of a name; case does not matter.
+    /// Returns the profile of a name; case does not matter.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|profile| profile.name().eq_ignore_ascii_case(name))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -56,8 +56,9 @@ impl Profile {
         }
     }
 
-    /// The engine of the processor that takes files tile by tile ([`Job::is_tiled`](super::Job::is_tiled)): all threads, or under
-    /// `development` and `edge` the only one they allow, whose work is all on the calling thread.
+    /// Returns the engine of the processor that takes files tile by tile ([`Job::is_tiled`](super::Job::is_tiled)): all
+    /// threads, or under `development` and `edge` the only engine they allow, which does all work on the calling
+    /// thread.
     pub const fn tiling(self) -> Engine {
         match self {
             Self::Auto | Self::Cpu | Self::Gpu => Engine::Threads,
@@ -67,7 +68,7 @@ impl Profile {
     }
 }
 
-/// What is to do the work, where it is not for the costs to say.
+/// A requested engine, if the costs are not to decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wish {
     /// Any engine.
@@ -75,36 +76,36 @@ pub enum Wish {
     Any,
     /// The processor with this instruction set, on one thread or all.
     Set(Backend),
-    /// The device; the processor only for what that cannot do.
+    /// The device; the processor only for work that the device cannot do.
     Cuda,
 }
 
-/// Where the costs of this machine are kept.
+/// Where the costs of this machine are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TuningFile {
-    /// In the user's cache directory: `tercet/tuning.json` in `XDG_CACHE_HOME`, else in `.cache` of the home directory, on Windows in
-    /// `LOCALAPPDATA`.
+    /// In the user's cache directory: `tercet/tuning.json` in `XDG_CACHE_HOME`, else in `.cache` of the home directory,
+    /// or on Windows in `LOCALAPPDATA`.
     #[default]
     Default,
-    /// Here.
+    /// In this file.
     At(PathBuf),
-    /// Nowhere: the built-in costs.
+    /// No file: the built-in costs apply.
     Off,
 }
 
-/// What is told on stderr.
+/// Messages on stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbose {
     /// Nothing.
     #[default]
     Silent,
-    /// Warnings: no device, work that another engine had to finish, a tuning file that is not used.
+    /// Warnings: no device, work that another engine had to finish, an unused tuning file.
     Warnings,
-    /// And each call's engine.
+    /// Warnings, and the engine of each call.
     Choices,
 }
 
-/// How a dispatcher chooses.
+/// Settings by which a dispatcher chooses.
 ///
 /// ```
 /// use tercet_gpu::dispatch::{Dispatcher, Engine, Operation, Profile, Settings};
@@ -119,28 +120,28 @@ pub enum Verbose {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// For what it is used.
+    /// The purpose.
     pub profile: Profile,
-    /// What is to do the work.
+    /// The requested engine.
     pub wish: Wish,
-    /// Has the device do what it is predicted to take up to twice the best time for: the processor is then free for other work.
+    /// Uses the device if its predicted time is up to twice the best: this leaves the processor free for other work.
     pub prefer_gpu: bool,
-    /// Jobs of fewer elements, whose data lies with the host, never go to the device.
+    /// Jobs with fewer elements and their data on the host never go to the device.
     pub min_size_for_gpu: u64,
-    /// Engines that do an operation whatever it costs; others only where they fail.
+    /// Engines that do an operation whatever it costs; others do it only if these fail.
     pub overrides: BTreeMap<Operation, Engine>,
-    /// Engines within this part of the best time are as good, and [`Engine::ORDER`] decides.
+    /// Engines within this part of the best time count as equal, and [`Engine::ORDER`] decides.
     pub tolerance: f64,
-    /// Where costs are kept.
+    /// Where costs are stored.
     pub tuning: TuningFile,
-    /// What is told on stderr.
+    /// Messages on stderr.
     pub verbose: Verbose,
-    /// Bytes of scratch that a call has under [`Profile::Edge`].
+    /// Bytes of scratch available to a call under [`Profile::Edge`].
     pub edge_memory: usize,
 }
 
 impl Default for Settings {
-    /// Every engine by cost, ties within a tenth, and nothing told; 16 KiB of scratch under [`Profile::Edge`].
+    /// Every engine by cost, ties within a tenth, no messages, and 16 KiB of scratch under [`Profile::Edge`].
     fn default() -> Self {
         Self {
             profile: Profile::Auto,
@@ -156,52 +157,52 @@ impl Default for Settings {
     }
 }
 
-/// A variable of the environment that says nothing that can be done.
+/// An environment variable has an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// `TERCET_BACKEND` names no engine.
+    /// `TERCET_BACKEND` is not the name of an engine.
     #[error(
         "TERCET_BACKEND: {name} names no engine; it may be auto, cuda or an instruction set: {}",
         sets()
     )]
     Backend {
-        /// What it says.
+        /// Its value.
         name: String,
     },
     /// `TERCET_BACKEND` names an instruction set that this machine lacks.
     #[error("TERCET_BACKEND: {0}")]
     Set(#[from] BackendError),
-    /// `TERCET_PROFILE` names no profile.
+    /// `TERCET_PROFILE` is not the name of a profile.
     #[error("TERCET_PROFILE: {0} is no profile; there are auto, development, cpu, gpu and edge")]
     Profile(String),
-    /// `TERCET_EDGE_MEMORY` is no number of bytes.
+    /// `TERCET_EDGE_MEMORY` is not a number of bytes.
     #[error("TERCET_EDGE_MEMORY: {0} is no number of bytes")]
     EdgeMemory(String),
-    /// `TERCET_VERBOSE` is no level.
+    /// `TERCET_VERBOSE` is not a level.
     #[error("TERCET_VERBOSE: {0} is not 0 (nothing), 1 (warnings) or 2 (choices)")]
     Verbose(String),
 }
 
-/// The instruction sets of this machine.
+/// Lists the instruction sets of this machine.
 fn sets() -> String {
     let names: Vec<_> = Backend::all().map(|backend| backend.isa().name()).collect();
     names.join(", ")
 }
 
 impl Settings {
-    /// As [`Settings::default`], and what the environment says. An empty variable says nothing.
+    /// Returns [`Settings::default`] with the changes that the environment makes. An empty variable counts as unset.
     ///
-    /// | variable | says |
+    /// | variable | value |
     /// |---|---|
-    /// | `TERCET_BACKEND` | `auto`; `cuda`: the device, the processor for what that cannot do; an instruction set: the processor with that |
-    /// | `TERCET_PROFILE` | a profile by its name: `auto`, `development`, `cpu`, `gpu`, `edge` |
+    /// | `TERCET_BACKEND` | `auto`; `cuda`: the device, and the processor for work that the device cannot do; an instruction set: the processor with that |
+    /// | `TERCET_PROFILE` | the name of a profile: `auto`, `development`, `cpu`, `gpu`, `edge` |
     /// | `TERCET_EDGE_MEMORY` | [`Settings::edge_memory`], in bytes |
-    /// | `TERCET_TUNING` | the file of costs, or `off`: the built-in ones |
-    /// | `TERCET_VERBOSE` | `0`; `1`: warnings on stderr; `2`: each call's engine too |
+    /// | `TERCET_TUNING` | the file of costs, or `off` for the built-in ones |
+    /// | `TERCET_VERBOSE` | `0`; `1`: warnings on stderr; `2`: also the engine of each call |
     ///
     /// # Errors
-    /// [`SettingsError`], which names the variable and what it may be.
+    /// [`SettingsError`], which names the variable and its valid values.
     pub fn from_environment() -> Result<Self, SettingsError> {
         Self::from_variables(|name| env::var_os(name))
     }
@@ -250,13 +251,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// With an engine that does an operation whatever it costs.
+    /// Returns these settings with an engine that does an operation whatever it costs.
     pub fn with_engine(mut self, operation: Operation, engine: Engine) -> Self {
         self.overrides.insert(operation, engine);
         self
     }
 
-    /// The instruction set that the processor's engines use.
+    /// Returns the instruction set that the engines of the processor use.
     pub(super) fn backend(&self) -> Backend {
         match self.wish {
             Wish::Set(backend) => backend,
@@ -266,7 +267,7 @@ impl Settings {
 }
 
 impl Wish {
-    /// What a name asks for; case does not matter.
+    /// Returns the wish of a name; case does not matter.
     ///
     /// # Errors
     /// [`SettingsError::Backend`], [`SettingsError::Set`].

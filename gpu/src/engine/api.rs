@@ -1,8 +1,8 @@
-//! The driver's functions that the engine calls, found by name when the driver opens.
+//! The driver functions that the engine calls, looked up by name when the driver opens.
 //!
-//! cudarc knows its types, and finds the library where it has not the name that NVIDIA's have on Linux. Its own look-up panics where a
-//! function is missing, and its results are an `enum`, which a newer driver's status would not be a value of. So the functions are
-//! looked up here, all at once, and answer with integers.
+//! cudarc provides the types, and finds the library if it does not have NVIDIA's name on Linux. Its own look-up panics
+//! if a function is missing, and its results are an `enum`, which a status of a newer driver would not be a value of.
+//! So the functions are looked up here, all at once, and return integers.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 #[cfg(unix)]
@@ -20,7 +20,7 @@ use super::error::Status;
 
 macro_rules! functions {
     ($($name:ident($($argument:ident: $kind:ty),* $(,)?);)*) => {
-        /// The driver's functions: all that the engine calls, or there is no table.
+        /// The driver functions: all that the engine calls, or there is no table.
         #[allow(non_snake_case, reason = "the driver's names")]
         #[derive(Clone, Copy)]
         pub(super) struct Api {
@@ -28,15 +28,15 @@ macro_rules! functions {
         }
 
         impl Api {
-            /// Looks up every function; the name of one that is missing.
+            /// Looks up every function. The error is the name of a missing one.
             ///
             /// # Safety
-            /// The library is NVIDIA's driver, or does as it does.
+            /// The library is NVIDIA's driver, or behaves like it.
             pub(super) unsafe fn load(library: &'static Library) -> Result<Self, &'static str> {
                 Ok(Self {$(
                     $name: {
-                        // SAFETY: the driver's interface gives the function of this name this type; `c_uint` has the size of its
-                        // status. The library is never unloaded, so the pointer stays good.
+                        // SAFETY: the driver's interface gives the function of this name this type; `c_uint` has the
+                        // size of its status. The library is never unloaded, so the pointer stays good.
                         let found = unsafe {
                             library.get::<unsafe extern "system" fn($($kind),*) -> c_uint>(
                                 concat!(stringify!($name), "\0").as_bytes(),
@@ -48,10 +48,10 @@ macro_rules! functions {
             }
 
             $(
-                /// The driver's function of this name.
+                /// Calls the driver function of this name.
                 ///
                 /// # Safety
-                /// As NVIDIA's documentation of the function asks.
+                /// Those of NVIDIA's documentation of the function.
                 #[allow(non_snake_case, clippy::too_many_arguments, reason = "the driver's names and arguments")]
                 pub(super) unsafe fn $name(&self, $($argument: $kind),*) -> Result<(), Status> {
                     // SAFETY: as the caller promises.
@@ -152,15 +152,15 @@ impl std::fmt::Debug for Api {
     }
 }
 
-/// The driver's library on Linux. What a toolkit has to link with is `libcuda.so`, the first name that cudarc tries, and may lie where
-/// the loader looks first.
+/// The driver's library on Linux. cudarc first tries `libcuda.so`, which is the name for linking in a toolkit; such a
+/// stub may be where the loader looks first.
 #[cfg(unix)]
 const NAME: &str = "libcuda.so.1";
 
-/// Finds the driver's library, once a process; never unloaded.
+/// Finds the driver's library, once per process. It is never unloaded.
 ///
 /// # Safety
-/// What has the driver's name is NVIDIA's driver, or does as it does: its initialisers run.
+/// The library with the driver's name is NVIDIA's driver, or behaves like it: its initialisers run.
 pub(super) unsafe fn library() -> Option<&'static Library> {
     #[cfg(unix)]
     {
@@ -178,8 +178,8 @@ pub(super) unsafe fn library() -> Option<&'static Library> {
     unsafe { sys::is_culib_present().then(|| sys::culib()) }
 }
 
-/// The driver's version: 12040 for 12.4. It needs no other function of the driver, so that an old one, which lacks some, says that
-/// it is old.
+/// Returns the driver's version: 12040 for 12.4. It needs no other function of the driver, so that an old driver, which
+/// lacks some, is reported as old.
 ///
 /// # Safety
 /// As [`Api::load`].
@@ -195,10 +195,10 @@ pub(super) unsafe fn version(library: &'static Library) -> Result<c_int, Missing
     Ok(version)
 }
 
-/// Why a driver tells no version.
+/// Why the driver's version is unknown.
 #[derive(Debug)]
 pub(super) enum Missing {
-    /// It has no such function.
+    /// The driver has no such function.
     Function(&'static str),
     /// The function failed.
     Failed(Status),

@@ -1,4 +1,4 @@
-//! Data that is larger than the device's memory, in chunks.
+//! Processes data larger than the device's memory in chunks.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -16,11 +16,11 @@ use super::stream::Event;
 pub struct Chunks {
     /// Items of the first chunk.
     pub most: usize,
-    /// Items of the smallest chunk; each chunk but the last is a multiple of it.
+    /// Items of the smallest chunk; each chunk except the last is a multiple of it.
     pub least: usize,
 }
 
-/// An item's elements in input and output of [`Cuda::stream_through`].
+/// Number of elements of an item in the input and the output of [`Cuda::stream_through`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Elements of the input.
@@ -30,10 +30,12 @@ pub struct Item {
 }
 
 impl Cuda {
-    /// Does `work` on `0..len`, chunk by chunk in order. Where memory runs out, the same part is begun again with half as much.
+    /// Calls `work` on `0..len`, chunk by chunk in order. If memory runs out, it starts the same part again with half
+    /// the size.
     ///
     /// # Errors
-    /// Those of `work`; of [`CudaError::OutOfMemory`] that of a chunk that is the least. What was done until then stays done.
+    /// Those of `work`. [`CudaError::OutOfMemory`] is returned only for the smallest chunk. The chunks before the
+    /// failure stay done.
     pub fn in_chunks(
         &mut self,
         len: usize,
@@ -47,7 +49,7 @@ impl Cuda {
             let end = len.min(done.saturating_add(chunk));
             match work(self, done..end) {
                 Ok(()) => done = end,
-                // A part that is shorter than the chunk is halved itself.
+                // A part shorter than the chunk is itself halved.
                 Err(error) if error.is_out_of_memory() && end - done > least => {
                     chunk = whole((end - done) / 2, least);
                 }
@@ -57,14 +59,15 @@ impl Cuda {
         Ok(())
     }
 
-    /// Passes `input` through the device to `output`: `work` queues what makes the output of a chunk from its input, and is told which
-    /// items they are. Both buffers hold a whole chunk; a shorter last part begins them.
+    /// Passes `input` through the device to `output`. `work` queues the computation of a chunk's output from its input,
+    /// and receives the range of its items. Both buffers hold a whole chunk; a shorter last part is at their beginning.
     ///
-    /// Two chunks are on the device at a time: while one is worked on, the next is copied in and the last one out.
+    /// Two chunks are on the device at a time: while one is processed, the next is copied in and the last one out.
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless input and output have the same number of items; those of `work`; [`CudaError::OutOfMemory`] where not
-    /// even two of the smallest chunks fit. The output may then be written in part.
+    /// [`CudaError::Length`] unless input and output have the same number of items; those of `work`;
+    /// [`CudaError::OutOfMemory`] if not even two of the smallest chunks fit. After an error the output may be partly
+    /// written.
     pub fn stream_through<T: Plain, U: Plain>(
         &mut self,
         chunks: Chunks,
@@ -117,8 +120,8 @@ impl Cuda {
             let to = bytes_of_mut(part);
             let is_long = outward.lock().is_long(to.len());
             let mut copy_out = || {
-                // SAFETY: the other lane's output holds a chunk, which `work` wrote before `done`, and nothing writes it before the next
-                // round, which begins when this has ended.
+                // SAFETY: the other lane's output holds a chunk, which `work` wrote before `done`, and nothing writes
+                // it before the next round, which begins when this has ended.
                 unsafe {
                     let from = other.output.pointer();
                     outward.lock().copy_out_after(&other.done, from, to)
@@ -129,8 +132,8 @@ impl Cuda {
                 break;
             }
             thread::scope(|scope| {
-                // What takes long goes out on a thread of its own. It has slots, a stream and a lane that nothing else here uses; if
-                // `work` copies out too, it waits for this.
+                // A long copy goes out on its own thread. That thread has slots, a stream and a lane that nothing else
+                // here uses; if `work` copies out too, it waits for this thread.
                 let (apart, after) = if is_long {
                     (Some(scope.spawn(copy_out)), None)
                 } else {
@@ -156,7 +159,7 @@ impl Cuda {
     }
 }
 
-/// `chunk` as a multiple of `least`, which is at least 1, and at least that.
+/// Returns `chunk` rounded to a multiple of `least`, which is at least 1, and not less than it.
 fn whole(chunk: usize, least: usize) -> usize {
     (chunk / least).max(1) * least
 }
@@ -175,7 +178,7 @@ impl<T: Plain, U: Plain> Lane<T, U> {
             output: cuda.room(chunk.saturating_mul(item.output))?,
             done: Event::new(&cuda.context)?,
         };
-        // Memory is given in the stream's order: the first copy, on another stream, waits for that.
+        // Memory is allocated in the order of the stream: the first copy, on another stream, waits for that.
         lane.done.record(&cuda.stream)?;
         Ok(lane)
     }

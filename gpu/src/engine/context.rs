@@ -1,4 +1,4 @@
-//! The device's primary context: what every handle belongs to.
+//! The device's primary context, which every handle belongs to.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -11,13 +11,13 @@ use super::api::Api;
 use super::driver::{self, Driver};
 use super::error::{CudaError, Status};
 
-/// Holds the primary context of a device while anything of the engine lives.
+/// Holds the primary context of a device while any part of the engine lives.
 pub(super) struct Context {
     driver: &'static Driver,
     device: CUdevice,
     ordinal: usize,
     handle: CUcontext,
-    /// The status that lost the device, or 0.
+    /// The status by which the device was lost, or 0.
     lost: AtomicU32,
 }
 
@@ -27,7 +27,7 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// Retains the primary context of the device of this number.
+    /// Retains the primary context of the device with this number.
     pub(super) fn new(ordinal: usize) -> Result<Arc<Self>, CudaError> {
         let driver = driver::driver()?;
         let count = driver::device_count()?;
@@ -64,7 +64,7 @@ impl Context {
         self.handle
     }
 
-    /// Whether this device's memory and the other's can be copied between them without the host.
+    /// True if this device and the other can copy their memory to each other without the host.
     pub(super) fn reaches(&self, other: &Self) -> Result<bool, CudaError> {
         if self.device == other.device {
             return Ok(true);
@@ -81,7 +81,7 @@ impl Context {
         self.driver
     }
 
-    /// Makes the context this thread's, and gives the driver's functions; an error once the device was lost.
+    /// Makes the context current for this thread, and returns the driver functions; an error once the device was lost.
     pub(super) fn bind(&self) -> Result<&'static Api, CudaError> {
         let code = self.lost.load(Ordering::Relaxed);
         self.check("", Status::check(code))?;
@@ -92,7 +92,7 @@ impl Context {
         Ok(api)
     }
 
-    /// [`Context::bind`], then a call.
+    /// Does [`Context::bind`], then a call.
     pub(super) fn call(
         &self,
         name: &'static str,
@@ -102,7 +102,7 @@ impl Context {
         self.check(name, call(api))
     }
 
-    /// A status as an error; remembers one that loses the device.
+    /// Turns a status into an error, and remembers one that loses the device.
     pub(super) fn check(
         &self,
         call: &'static str,
@@ -110,7 +110,7 @@ impl Context {
     ) -> Result<(), CudaError> {
         let Err(status) = result else { return Ok(()) };
         if status.loses_the_device() {
-            // The first cause is the one to tell.
+            // Report the first cause.
             let code = status.code();
             let first = self
                 .lost
@@ -124,8 +124,8 @@ impl Context {
         Err(CudaError::Driver { call, status })
     }
 
-    /// For destructors: the call is made also after the device was lost, so that what the driver still can free is freed, and its
-    /// answer says nothing new.
+    /// For destructors: makes the call even after the device was lost, so that the driver frees as much as it can. Its
+    /// status adds nothing new.
     pub(super) fn release(&self, call: impl FnOnce(&Api) -> Result<(), Status>) {
         let api = &self.driver.api;
         // SAFETY: as in `bind`.
@@ -133,7 +133,7 @@ impl Context {
         let _ = call(api);
     }
 
-    /// A number that the driver tells of the device.
+    /// Returns an attribute of the device.
     pub(super) fn attribute(&self, attribute: CUdevice_attribute) -> Result<i32, CudaError> {
         let mut value = 0;
         self.call("cuDeviceGetAttribute", |api| {
@@ -143,7 +143,7 @@ impl Context {
         Ok(value)
     }
 
-    /// Free and all bytes of the device.
+    /// Returns the free and the total bytes of the device.
     pub(super) fn memory(&self) -> Result<(usize, usize), CudaError> {
         let (mut free, mut total) = (0, 0);
         self.call("cuMemGetInfo", |api| {

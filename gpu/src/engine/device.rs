@@ -1,4 +1,4 @@
-//! The engine: one device, and what it keeps there.
+//! The engine: one device, and the data that it keeps there.
 
 use std::sync::Arc;
 
@@ -15,28 +15,28 @@ use super::stream::Stream;
 use super::timeline::{Queued, Timeline};
 use super::wgmma::{TensorCores, Wgmma};
 
-/// How an engine uses its device.
+/// Options of an engine and its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CudaOptions {
     /// The device's number, from 0.
     pub device: usize,
-    /// The most bytes of the device's memory that buffers may take; `None` is all of it.
+    /// Maximum bytes of device memory for buffers; `None` is all of it.
     pub memory: Option<usize>,
-    /// Slots of pinned memory that copies pass through each way, two or more.
+    /// Number of pinned slots in host memory that copies pass through in each direction, two or more.
     ///
-    /// An engine pins 2 · `slots` · `slot` bytes of the host's memory at most, half of it at the first copy each way of more than 64 KiB,
-    /// and 33 smaller slots for copies of less, 2 MiB.
+    /// An engine pins at most 2 · `slots` · `slot` bytes of host memory, half of it at the first copy of more than 64
+    /// KiB in each direction, and 33 smaller slots for shorter copies, 2 MiB.
     pub slots: usize,
     /// Bytes of a slot, 4096 or more.
     pub slot: usize,
-    /// Kernels for no newer capability than this; `None` is the device's own. Results are the same.
+    /// Uses kernels for this capability or older; `None` is the capability of the device. Results are the same.
     pub capability: Option<(u32, u32)>,
-    /// Which instructions kernels use where there are several.
+    /// The instructions that kernels use if there is a choice.
     pub tensor_cores: TensorCores,
 }
 
 impl Default for CudaOptions {
-    /// The first device, all of its memory, four slots of 8 MiB each way, its newest kernels.
+    /// The first device, all of its memory, four slots of 8 MiB in each direction, its newest kernels.
     fn default() -> Self {
         Self {
             device: 0,
@@ -51,10 +51,10 @@ impl Default for CudaOptions {
 
 /// The engine on a CUDA device.
 ///
-/// It has a stream of its own: what it is asked for is queued there in order, and a call that gives results to the host waits for them. It
-/// may be sent from thread to thread and used by one at a time; several engines, of one device or of several, work side by side, each
-/// with its own pool of memory. Each call makes the device's primary context the calling thread's and leaves it so: a program that uses
-/// other contexts sets its own again.
+/// It has its own stream: its work is queued there in order, and a call that returns results to the host waits for
+/// them. It may be sent from thread to thread, and one thread uses it at a time. Several engines, for one device or for
+/// several, work at the same time, each with its own memory pool. Each call makes the device's primary context current
+/// for the calling thread and leaves it so: a program that uses other contexts must set its own again.
 ///
 /// ```
 /// use tercet_gpu::engine::{Cuda, CudaError};
@@ -80,16 +80,16 @@ pub struct Cuda {
     pub(super) modules: Modules,
     pub(super) staging: Staging,
     pub(super) multiprocessors: u32,
-    /// Shared memory that a block may have, in bytes.
+    /// Maximum bytes of shared memory per block.
     pub(super) shared: u32,
-    /// Which of several are asked for.
+    /// The requested instructions.
     pub(super) tensor_cores: TensorCores,
-    /// Whether the device, the driver and the kernels that are chosen have warpgroup products.
+    /// True if the device, the driver and the chosen kernels have warpgroup products.
     pub(super) has_wgmma: bool,
 }
 
 impl Cuda {
-    /// An engine on the first device, as [`CudaOptions::default`] has it.
+    /// Opens an engine on the first device, with [`CudaOptions::default`].
     ///
     /// # Errors
     /// As [`Cuda::new`].
@@ -97,7 +97,7 @@ impl Cuda {
         Self::new(&CudaOptions::default())
     }
 
-    /// An engine on a device.
+    /// Opens an engine on a device.
     ///
     /// # Errors
     /// [`CudaError::NoDriver`], [`CudaError::BrokenDriver`], [`CudaError::OldDriver`], [`CudaError::NoDevice`],
@@ -133,7 +133,7 @@ impl Cuda {
         })
     }
 
-    /// What the device tells of itself now.
+    /// Returns the current information about the device.
     ///
     /// # Errors
     /// [`CudaError::Lost`], [`CudaError::Driver`].
@@ -141,17 +141,17 @@ impl Cuda {
         DeviceInfo::read(&self.context)
     }
 
-    /// The compute capability that kernels are chosen for.
+    /// Returns the compute capability that kernels are chosen for.
     pub fn capability(&self) -> (u32, u32) {
         self.modules.capability()
     }
 
-    /// Multiprocessors of the device: launches of a multiple of them keep all of it busy.
+    /// Returns the number of multiprocessors of the device: launches of a multiple of it keep the whole device busy.
     pub const fn multiprocessors(&self) -> u32 {
         self.multiprocessors
     }
 
-    /// How full the engine's memory is and was.
+    /// Returns the current and the highest use of the engine's memory.
     ///
     /// # Errors
     /// [`CudaError::Lost`], [`CudaError::Driver`].
@@ -159,9 +159,11 @@ impl Cuda {
         self.pool.stats()
     }
 
-    /// Bytes that buffers could take now: what the device has free and what the pool keeps idle, no more than the engine may use.
+    /// Returns the bytes that buffers could take now: the free memory of the device and the idle memory of the pool, at
+    /// most what the engine may use.
     ///
-    /// Other programs, and other engines of the device, may take of it in the meantime, and it need not be in one piece.
+    /// Other programs and other engines of the device may take some of it in the meantime, and it may not be in one
+    /// piece.
     ///
     /// # Errors
     /// [`CudaError::Lost`], [`CudaError::Driver`].
@@ -169,8 +171,8 @@ impl Cuda {
         self.pool.available()
     }
 
-    /// Whether buffers of so many bytes each could be had now, all together, their rounding to size classes counted. To be asked before a
-    /// large job; as [`Cuda::available`] it is no promise.
+    /// True if buffers of these sizes in bytes could be allocated now, all together and including their rounding to
+    /// size classes. Ask before a large job; like [`Cuda::available`] it is no promise.
     ///
     /// ```
     /// use tercet_gpu::engine::{Cuda, CudaError};
@@ -195,7 +197,7 @@ impl Cuda {
         self.pool.has_room(bytes)
     }
 
-    /// Waits for all work, and gives memory that no buffer has back to the system.
+    /// Waits for all work, and returns memory that no buffer uses to the system.
     ///
     /// # Errors
     /// [`CudaError::Lost`], [`CudaError::Driver`].
@@ -203,7 +205,7 @@ impl Cuda {
         self.pool.trim()
     }
 
-    /// Waits until all work is done, and tells what failed in it.
+    /// Waits until all work is done, and reports a failure in it.
     ///
     /// # Errors
     /// [`CudaError::Lost`], [`CudaError::Driver`].
@@ -215,7 +217,7 @@ impl Cuda {
         Ok(())
     }
 
-    /// Room for `len` elements on the device, each of them 0.
+    /// Allocates `len` elements on the device, each of them 0.
     ///
     /// # Errors
     /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
@@ -225,12 +227,12 @@ impl Cuda {
         Ok(buffer)
     }
 
-    /// Room for `len` elements on the device, whose values are anything until something writes them.
+    /// Allocates `len` elements on the device. Their values are arbitrary until something writes them.
     pub(super) fn room<T: Plain>(&mut self, len: usize) -> Result<DeviceBuffer<T>, CudaError> {
         DeviceBuffer::new(&self.pool, len)
     }
 
-    /// A copy of a slice on the device.
+    /// Copies a slice to a new buffer on the device.
     ///
     /// # Errors
     /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
@@ -240,10 +242,11 @@ impl Cuda {
         Ok(buffer)
     }
 
-    /// Copies a slice to the device. What is queued from now on sees it.
+    /// Copies a slice to a buffer on the device. Work queued from now on sees it.
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless the buffer is of this engine and as long; [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`CudaError::Length`] unless the buffer belongs to this engine and has the same length; [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
     pub fn write<T: Plain>(
         &mut self,
         values: &[T],
@@ -258,7 +261,7 @@ impl Cuda {
         }
     }
 
-    /// Copies a slice to the elements from `start` on, as [`Cuda::write`] does to all of them.
+    /// Copies a slice to the elements from `start` on, as [`Cuda::write`] does for all of them.
     pub(super) fn write_at<T: Plain>(
         &mut self,
         values: &[T],
@@ -274,7 +277,7 @@ impl Cuda {
         }
     }
 
-    /// Copies the elements from `start` on to the host, as [`Cuda::read`] does all of them.
+    /// Copies the elements from `start` on to the host, as [`Cuda::read`] does for all of them.
     pub(super) fn read_at<T: Plain>(
         &mut self,
         buffer: &DeviceBuffer<T>,
@@ -291,10 +294,11 @@ impl Cuda {
         }
     }
 
-    /// Copies a buffer to the host, after all work that was queued.
+    /// Copies a buffer to the host, after all queued work.
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless the buffer is of this engine and as long; [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`CudaError::Length`] unless the buffer belongs to this engine and has the same length; [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
     pub fn read<T: Plain>(
         &mut self,
         buffer: &DeviceBuffer<T>,
@@ -314,7 +318,8 @@ impl Cuda {
     /// Copies one buffer to another, on the device.
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless both are of this engine and as long; [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`CudaError::Length`] unless both belong to this engine and have the same length; [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
     pub fn copy<T: Plain>(
         &mut self,
         from: &DeviceBuffer<T>,
@@ -337,7 +342,7 @@ impl Cuda {
     /// Sets every byte of a buffer to 0.
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless it is of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`CudaError::Length`] unless it belongs to this engine; [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn clear<T: Plain>(&mut self, buffer: &mut DeviceBuffer<T>) -> Result<(), CudaError> {
         buffer.check(&self.pool, buffer.len())?;
         if buffer.is_empty() {
@@ -355,7 +360,7 @@ impl Cuda {
     /// Sets every element of a buffer.
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless it is of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`CudaError::Length`] unless it belongs to this engine; [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn fill(&mut self, buffer: &mut DeviceBuffer<u32>, value: u32) -> Result<(), CudaError> {
         buffer.check(&self.pool, buffer.len())?;
         if buffer.is_empty() {
@@ -374,10 +379,11 @@ impl Cuda {
 impl Drop for Cuda {
     fn drop(&mut self) {
         if self.stream.is_recording() {
-            // Whoever recorded has lost sight of it: buffers still wait to return, and nothing can be waited for.
+            // The recording was abandoned: buffers still wait to return, and waiting for the stream is impossible.
             self.abandon_capture();
         }
-        // Modules are unloaded after this, and nothing of them may run then. A failure was told before, or there is nobody left to tell.
+        // Modules are unloaded after this, and nothing of them may run then. A failure was reported before, or there is
+        // nobody left to report it to.
         self.stream.settle();
         if let Some(timeline) = self.stream.timeline() {
             timeline.finish();
@@ -385,13 +391,14 @@ impl Drop for Cuda {
     }
 }
 
-/// The bytes of elements.
+/// Returns the bytes of elements.
 pub(super) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
-    // SAFETY: plain elements are numbers without padding, so each of their bytes has a value, and bytes need no alignment.
+    // SAFETY: plain elements are numbers without padding, so each of their bytes has a value, and bytes need no
+    // alignment.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// The bytes of elements, to be written.
+/// Returns the bytes of elements, to be written.
 pub(super) fn bytes_of_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
     // SAFETY: as in `bytes_of`; any bytes are values of a plain element.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }

@@ -1,4 +1,4 @@
-//! Whether there is a driver, and whether it will do.
+//! Finds the driver, and checks that it is new enough.
 
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
@@ -6,26 +6,28 @@ use std::sync::OnceLock;
 use super::api::{self, Api, Missing};
 use super::error::{CudaError, Status, Version};
 
-/// The oldest driver that is used: its CUDA is the first that knows all devices up to Hopper, and reads the PTX of all kernels but those of
-/// warpgroup products ([`Architecture::versions`](tercet_kernels::Architecture::versions)).
+/// The oldest usable driver. Its CUDA version is the first that knows all devices up to Hopper, and it reads the PTX of
+/// all kernels except those with warpgroup products
+/// ([`Architecture::versions`](tercet_kernels::Architecture::versions)).
 pub const NEEDED: Version = Version {
     major: 11,
     minor: 8,
 };
 
-/// The driver once it was found to work. A failure is not kept: what is missing may come.
+/// The driver, once it was found to work. A failure is not stored: a missing driver may be installed later.
 static DRIVER: OnceLock<Driver> = OnceLock::new();
 
-/// A driver that works.
+/// A working driver.
 #[derive(Debug)]
 pub(super) struct Driver {
     pub(super) api: Api,
     pub(super) version: Version,
 }
 
-/// Finds the driver and starts it, once a process.
+/// Finds the driver and starts it, once per process.
 ///
-/// Asks before it calls: functions are looked up one by one, and the version is asked before functions that an old driver lacks.
+/// It checks before it calls: functions are looked up one by one, and the version is read before functions that an old
+/// driver lacks.
 pub(super) fn driver() -> Result<&'static Driver, CudaError> {
     if let Some(driver) = DRIVER.get() {
         return Ok(driver);
@@ -35,8 +37,8 @@ pub(super) fn driver() -> Result<&'static Driver, CudaError> {
 }
 
 fn open() -> Result<Driver, CudaError> {
-    // SAFETY: it opens a library of the driver's name. A library's initialisers may do anything; that the system has NVIDIA's under this
-    // name is what every user of CUDA trusts.
+    // SAFETY: it opens a library of the driver's name. A library's initialisers may do anything; that the system has
+    // NVIDIA's under this name is what every user of CUDA trusts.
     let library = unsafe { api::library() }.ok_or(CudaError::NoDriver)?;
     let broken = |reason| CudaError::BrokenDriver { reason };
     let lacks = |name| broken(format!("it has no function {name}"));
@@ -46,7 +48,7 @@ fn open() -> Result<Driver, CudaError> {
         Missing::Failed(status) => broken(refusal(status)),
     })?;
     let version = version_of(version);
-    // A stub library, which serves only to link with, may give no version and says what it is in `cuInit` below.
+    // A stub library, which serves only for linking, may return no version; `cuInit` below identifies it.
     if version < NEEDED && version.major > 0 {
         return Err(CudaError::OldDriver {
             found: version,
@@ -67,7 +69,7 @@ fn open() -> Result<Driver, CudaError> {
     }
 }
 
-/// A status in words, where the table that names them is not there yet.
+/// Describes a status in words, if the table that names them is not available yet.
 fn refusal(status: Status) -> String {
     if status == Status::STUB_LIBRARY {
         "it is a stub, which serves only to link with".to_owned()
@@ -85,7 +87,7 @@ fn version_of(version: c_int) -> Version {
     }
 }
 
-/// The driver's name of a status, where a driver was found that has one.
+/// Returns the driver's name of a status, if a driver was found that knows it.
 pub(super) fn name(status: Status) -> Option<&'static str> {
     let mut name = std::ptr::null();
     let driver = DRIVER.get()?;
@@ -98,7 +100,7 @@ pub(super) fn name(status: Status) -> Option<&'static str> {
     unsafe { CStr::from_ptr(name) }.to_str().ok()
 }
 
-/// How many devices there are. No device is an error, which says whether it is for want of a driver.
+/// Returns the number of devices. If there is none, the error says whether the driver is missing.
 ///
 /// # Errors
 /// [`CudaError::NoDriver`], [`CudaError::BrokenDriver`], [`CudaError::OldDriver`], [`CudaError::NoDevice`].
@@ -126,11 +128,11 @@ pub fn device_count() -> Result<usize, CudaError> {
     }
 }
 
-/// The driver's version.
+/// Returns the driver's version.
 ///
 /// # Errors
-/// [`CudaError::NoDriver`], [`CudaError::BrokenDriver`], [`CudaError::OldDriver`]; [`CudaError::NoDevice`] where the driver does not
-/// start for want of one.
+/// [`CudaError::NoDriver`], [`CudaError::BrokenDriver`], [`CudaError::OldDriver`]; [`CudaError::NoDevice`] if the
+/// driver does not start without a device.
 pub fn driver_version() -> Result<Version, CudaError> {
     Ok(driver()?.version)
 }

@@ -1,4 +1,4 @@
-//! What can fail on a device.
+//! Errors of a device.
 
 use std::ffi::{CStr, c_uint};
 use std::fmt;
@@ -7,55 +7,56 @@ use tercet_core::engine::Refused;
 
 use super::driver;
 
-/// Why something was not done on a device. Each is told in one line.
+/// Why something was not done on a device. Each error is described in one line.
 ///
-/// After [`CudaError::OutOfMemory`] the engine is as it was: ask for less, or go to the CPU. After [`CudaError::Lost`] every call
-/// of every engine of that device in this process fails so; only a new process gets the device back.
+/// After [`CudaError::OutOfMemory`] the engine is unchanged: use less memory, or the CPU. After [`CudaError::Lost`]
+/// every call of every engine of that device in this process fails in this way; only a new process can use the device
+/// again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
-    /// No library of the driver's name could be opened.
+    /// No library with the driver's name could be opened.
     #[error("no CUDA driver is installed (libcuda.so, on Windows nvcuda.dll)")]
     NoDriver,
-    /// What has the driver's name is not a driver that works.
+    /// The library with the driver's name is not a working driver.
     #[error("the CUDA driver does not work: {reason}")]
     BrokenDriver {
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
-    /// The driver cannot load the kernels that are shipped.
+    /// The driver cannot load the shipped kernels.
     #[error("the CUDA driver is of version {found}; {needed} or newer is needed")]
     OldDriver {
         /// Its version.
         found: Version,
-        /// The oldest that will do.
+        /// The oldest usable version.
         needed: Version,
     },
-    /// The driver works and has no device, or none of that number.
+    /// The driver works, but has no device, or none with that number.
     #[error("no CUDA device {ordinal}: there are {count}")]
     NoDevice {
-        /// The number asked for, from 0.
+        /// The requested number, from 0.
         ordinal: usize,
-        /// How many devices there are.
+        /// Number of devices.
         count: usize,
     },
-    /// The device lacks what kernels need.
+    /// The device lacks a feature that kernels need.
     #[error("{name} cannot be used: {reason}")]
     OldDevice {
         /// Its name.
         name: String,
-        /// What it lacks.
+        /// The missing feature.
         reason: &'static str,
     },
-    /// The device's memory, or the part of it that the engine may use, has no room.
+    /// There is no room in the device's memory, or in the part of it that the engine may use.
     #[error("out of device memory: {asked} bytes asked for, {free} free")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         asked: usize,
         /// Bytes that were free, as far as the driver could tell; not always in one piece.
         free: usize,
     },
-    /// A kernel did not start. The device goes on.
+    /// A kernel did not start. The device still works.
     #[error("kernel {kernel} did not start: {status}")]
     Launch {
         /// Its name.
@@ -63,63 +64,63 @@ pub enum CudaError {
         /// The driver's reason.
         status: Status,
     },
-    /// What is shipped has no such kernel for this device.
+    /// The shipped kernels include no such kernel for this device.
     #[error("no kernel {kernel} for this device")]
     NoKernel {
         /// Its name.
         kernel: &'static str,
     },
-    /// A kernel was called with other arguments than it has: a mistake of this crate.
+    /// A kernel was called with wrong arguments: a bug in this crate.
     #[error("kernel {kernel} does not take such an argument {index}")]
     Argument {
         /// Its name.
         kernel: &'static str,
-        /// Which one, from 0.
+        /// Index of the argument, from 0.
         index: usize,
     },
-    /// A buffer of another length, or of another engine.
+    /// A buffer has another length, or belongs to another engine.
     #[error("a buffer of {found} elements where {expected} are needed")]
     Length {
-        /// The length that was needed.
+        /// The required length.
         expected: usize,
-        /// The length given; that of a buffer of another engine counts as 0.
+        /// The given length; a buffer of another engine counts as 0.
         found: usize,
     },
-    /// The device stopped in the middle of its work, whose results are lost.
+    /// The device stopped during its work, and the results are lost.
     #[error("the CUDA device was lost: {status}")]
     Lost {
-        /// What stopped it.
+        /// The cause.
         status: Status,
     },
-    /// What cannot be a part of launches that are recorded ([`super::Cuda::capture`]), or would not outlive them.
+    /// A request that cannot be part of recorded launches ([`super::Cuda::capture`]), or would not outlive them.
     #[error("no buffer can be {refused} while launches are recorded")]
     Recording {
-        /// What was asked for.
+        /// The request.
         refused: &'static str,
     },
     /// Any other failure of the driver.
     #[error("{call} failed: {status}")]
     Driver {
-        /// The driver's function.
+        /// The driver function.
         call: &'static str,
-        /// Its answer.
+        /// Its status.
         status: Status,
     },
-    /// NCCL, which was asked for, is missing or failed. What it had under way was ended; the devices go on.
+    /// NCCL was requested, but is missing or failed. Its running work was ended; the devices still work.
     #[error("NCCL does not work: {reason}")]
     Nccl {
-        /// What is wrong with it, or its function and answer.
+        /// The fault, or its function and status.
         reason: String,
     },
-    /// What failed on one of several devices.
+    /// A failure on one of several devices.
     #[error("on CUDA device {ordinal}: {error}")]
     OnDevice {
         /// The device's number.
         ordinal: usize,
-        /// What failed there.
+        /// The failure.
         error: Box<Self>,
     },
-    /// What every engine refuses, the caller's mistake.
+    /// Every engine refuses the input: the caller's error.
     #[error(transparent)]
     Refused(Refused),
 }
@@ -127,7 +128,7 @@ pub enum CudaError {
 tercet_core::from_refusals!(CudaError);
 
 impl CudaError {
-    /// What failed, wherever it did: [`CudaError::OnDevice`] without the device.
+    /// Returns the error without the device: unwraps [`CudaError::OnDevice`].
     pub fn cause(&self) -> &Self {
         match self {
             Self::OnDevice { error, .. } => error,
@@ -135,7 +136,7 @@ impl CudaError {
         }
     }
 
-    /// The error with the device that it is about; what core refuses is about none.
+    /// Adds the device that the error is about. Errors of core are about no device.
     pub(super) fn on(self, ordinal: usize) -> Self {
         if matches!(self, Self::OnDevice { .. }) || !self.is_of_the_device() {
             return self;
@@ -144,18 +145,18 @@ impl CudaError {
         Self::OnDevice { ordinal, error }
     }
 
-    /// Whether less of the same, or the same later, may succeed.
+    /// True if a smaller request, or the same one later, may succeed.
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self.cause(), Self::OutOfMemory { .. })
     }
 
-    /// Whether it is about the device and not about what was asked: another engine would do it.
+    /// True if the error is about the device and not about the request: another engine could do it.
     pub const fn is_of_the_device(&self) -> bool {
         !matches!(self, Self::Refused(_))
     }
 }
 
-/// What the driver answered: a `CUresult`. Shown by its name.
+/// A status of the driver: a `CUresult`. Displayed by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status(c_uint);
 
@@ -165,23 +166,23 @@ impl Status {
     pub(super) const NO_DEVICE: Self = Self(100);
     pub(super) const NOT_READY: Self = Self(600);
 
-    /// `Ok` where a driver's function succeeded.
+    /// Returns `Ok` if a driver function succeeded.
     pub(super) const fn check(code: c_uint) -> Result<(), Self> {
         if code == 0 { Ok(()) } else { Err(Self(code)) }
     }
 
-    /// The status of a number that is not 0.
+    /// Returns the status of a number that is not 0.
     pub(super) const fn from_code(code: c_uint) -> Self {
         Self(code)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn code(self) -> u32 {
         self.0
     }
 
-    /// Whether nothing works on the device from now on, as NVIDIA's documentation says of these errors: those after which
-    /// "the process must be terminated and relaunched", and a device that is gone.
+    /// True if nothing works on the device from now on. NVIDIA's documentation says this of errors after which "the
+    /// process must be terminated and relaunched", and of a device that is gone.
     pub(super) const fn loses_the_device(self) -> bool {
         matches!(
             self.0,
@@ -205,7 +206,7 @@ impl fmt::Debug for Status {
     }
 }
 
-/// A version of the driver, as CUDA counts them.
+/// A version of the driver, in CUDA's numbering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// 12 of 12.4.
@@ -220,7 +221,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// A name that the driver gave.
+/// Converts a name from the driver.
 pub(super) fn text(name: &CStr) -> String {
     name.to_string_lossy().trim().to_owned()
 }

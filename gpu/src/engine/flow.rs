@@ -1,4 +1,4 @@
-//! The engine as one that whole flows over files run on.
+//! Lets whole flows over files run on the engine.
 
 use tercet_host::engine::{EngineError, FlowEngine};
 

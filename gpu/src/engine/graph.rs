@@ -11,10 +11,10 @@ use super::device::Cuda;
 use super::error::CudaError;
 use super::timeline::Queued;
 
-/// Launches, recorded with their arguments.
+/// Recorded launches with their arguments.
 ///
-/// A launch costs the host some microseconds, a whole graph not much more: what takes many short launches again and again gains by it.
-/// It may be sent to other threads, and outlive its engine.
+/// A launch costs the host some microseconds, and a whole graph not much more: work with many short, repeated launches
+/// gets faster. A graph may be sent to other threads, and may outlive its engine.
 pub struct Graph {
     context: Arc<Context>,
     executable: CUgraphExec,
@@ -26,19 +26,20 @@ unsafe impl Send for Graph {}
 unsafe impl Sync for Graph {}
 
 impl Cuda {
-    /// Records what `record` launches and fills, without doing it.
+    /// Records the launches and fills of `record`, without running them.
     ///
-    /// Nothing inside may wait, copy from or to the host, make a buffer, or need a kernel that is not loaded ([`Cuda::prepare`]): that
-    /// is refused, and recording fails. A buffer that is dropped meanwhile, here or on another thread, returns when recording ends.
+    /// `record` must not wait, copy from or to the host, make a buffer, or need a kernel that is not loaded
+    /// ([`Cuda::prepare`]): these are refused, and recording fails. The memory of a buffer that is dropped meanwhile,
+    /// here or on another thread, returns to the pool when recording ends.
     ///
     /// # Errors
-    /// Those of `record`, [`CudaError::Recording`] among them, and of the driver.
+    /// Those of `record`, including [`CudaError::Recording`], and of the driver.
     pub fn capture(
         &mut self,
         record: impl FnOnce(&mut Self) -> Result<(), CudaError>,
     ) -> Result<Graph, CudaError> {
         self.begin_capture()?;
-        // A driver's capture goes on until it is ended.
+        // A capture of the driver continues until it is ended.
         match catch_unwind(AssertUnwindSafe(|| record(self))) {
             Ok(recorded) => self.end_capture(recorded),
             Err(panic) => {
@@ -48,7 +49,7 @@ impl Cuda {
         }
     }
 
-    /// Records from now on instead of doing; [`Cuda::end_capture`] must follow.
+    /// Records from now on instead of running; [`Cuda::end_capture`] must follow.
     pub(super) fn begin_capture(&mut self) -> Result<(), CudaError> {
         self.pool.begin_recording(|| {
             self.context.call("cuStreamBeginCapture", |api| {
@@ -59,12 +60,12 @@ impl Cuda {
         })
     }
 
-    /// Ends a capture of which nothing is wanted.
+    /// Ends a capture and discards it.
     pub(super) fn abandon_capture(&mut self) {
         let _ = self.recorded();
     }
 
-    /// What was recorded since [`Cuda::begin_capture`], unless that failed.
+    /// Returns the launches recorded since [`Cuda::begin_capture`], unless that failed.
     pub(super) fn end_capture(
         &mut self,
         recorded: Result<(), CudaError>,
@@ -85,7 +86,7 @@ impl Cuda {
         })
     }
 
-    /// Ends recording; what was recorded.
+    /// Ends recording and returns the result.
     fn recorded(&self) -> Result<Recorded, CudaError> {
         let mut recorded = Recorded {
             context: Arc::clone(&self.context),
@@ -93,21 +94,22 @@ impl Cuda {
         };
         self.pool.end_recording(|| {
             self.context.call("cuStreamEndCapture", |api| {
-                // SAFETY: the stream lives, and the pointer is to a handle; where it records nothing the driver refuses.
+                // SAFETY: the stream lives, and the pointer is to a handle; where it records nothing the driver
+                // refuses.
                 unsafe { api.cuStreamEndCapture(self.stream.handle(), &mut recorded.graph) }
             })
         })?;
         Ok(recorded)
     }
 
-    /// Queues what was recorded.
+    /// Queues the recorded launches.
     ///
     /// # Errors
     /// [`CudaError::Length`] for a graph of another device; [`CudaError::Lost`], [`CudaError::Driver`].
     ///
     /// # Safety
-    /// What [`Cuda::launch`] asks of each launch that was recorded holds now: above all, its buffers live, and are of this engine. The
-    /// engine that recorded it lives: it has the kernels.
+    /// The conditions of [`Cuda::launch`] hold now for each recorded launch: above all, its buffers live and belong to
+    /// this engine. The engine that recorded the graph still lives, because it holds the kernels.
     pub unsafe fn replay(&mut self, graph: &Graph) -> Result<(), CudaError> {
         if !Arc::ptr_eq(&graph.context, &self.context) {
             return Err(CudaError::Length {
@@ -124,7 +126,7 @@ impl Cuda {
     }
 }
 
-/// What was recorded and cannot be launched yet.
+/// A recording that cannot be launched yet.
 struct Recorded {
     context: Arc<Context>,
     graph: CUgraph,

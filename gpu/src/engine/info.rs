@@ -1,4 +1,4 @@
-//! What a device tells of itself.
+//! Information about a device.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct DeviceInfo {
     pub name: String,
     /// Its memory, in bytes.
     pub memory: usize,
-    /// Memory that was free just now, in bytes; other programs take from it too.
+    /// Memory that was just free, in bytes; other programs use it too.
     pub free: usize,
     /// Its compute capability, major and minor.
     pub capability: (u32, u32),
@@ -26,30 +26,30 @@ pub struct DeviceInfo {
     pub driver: Version,
     /// Multiprocessors.
     pub multiprocessors: u32,
-    /// The highest clock of the multiprocessors, in kHz; 0 where the driver does not tell.
+    /// The highest clock of the multiprocessors, in kHz; 0 if the driver does not report it.
     pub clock: u32,
-    /// The highest clock of the memory, in kHz; 0 where the driver does not tell.
+    /// The highest clock of the memory, in kHz; 0 if the driver does not report it.
     pub memory_clock: u32,
-    /// Wires between the device and its memory; 0 where the driver does not tell.
+    /// Width of the memory bus in bits; 0 if the driver does not report it.
     pub memory_bus: u32,
     /// Its second-level cache, in bytes.
     pub cache: usize,
-    /// Shared memory that one block may have, in bytes.
+    /// Maximum shared memory of one block, in bytes.
     pub shared: usize,
-    /// What this process knows of its warpgroup products.
+    /// State of its warpgroup products in this process.
     pub wgmma: Wgmma,
-    /// Why the engine cannot use it; `None` where it can.
+    /// Why the engine cannot use it; `None` if it can.
     pub refused: Option<&'static str>,
 }
 
 /// The oldest capability that kernels are shipped for.
 const OLDEST: (u32, u32) = (7, 5);
 
-/// What a device tells of itself now, whether the engine can use it or not.
+/// Returns the current information about a device, even if the engine cannot use it.
 ///
 /// # Errors
-/// [`CudaError::NoDriver`], [`CudaError::BrokenDriver`], [`CudaError::OldDriver`], [`CudaError::NoDevice`]; [`CudaError::Lost`],
-/// [`CudaError::Driver`].
+/// [`CudaError::NoDriver`], [`CudaError::BrokenDriver`], [`CudaError::OldDriver`], [`CudaError::NoDevice`];
+/// [`CudaError::Lost`], [`CudaError::Driver`].
 pub fn device_info(ordinal: usize) -> Result<DeviceInfo, CudaError> {
     DeviceInfo::read(&*Context::new(ordinal)?)
 }
@@ -61,7 +61,7 @@ impl DeviceInfo {
             let value = context.attribute(attribute)?;
             Ok::<u32, CudaError>(u32::try_from(value).unwrap_or(0))
         };
-        // A driver that does not know an attribute any more has nothing to say of it.
+        // A driver that no longer knows an attribute does not report it.
         let known = |attribute| match number(attribute) {
             Err(CudaError::Driver { .. }) => Ok(0),
             other => other,
@@ -113,7 +113,7 @@ fn name(context: &Context) -> Result<String, CudaError> {
         // SAFETY: the buffer has more than `len` bytes, and the device is one that the driver gave.
         unsafe { api.cuDeviceGetName(bytes.as_mut_ptr().cast(), len, context.device()) }
     })?;
-    // The last byte was not the driver's to write, so there is always a zero.
+    // The driver could not write the last byte, so there is always a zero.
     Ok(CStr::from_bytes_until_nul(&bytes).map_or_else(|_| String::new(), text))
 }
 

@@ -1,4 +1,4 @@
-//! Launches: kernels by name, over a grid of blocks, with arguments that are checked as far as they can be.
+//! Launches of kernels by name, over a grid of blocks, with arguments that are checked as far as possible.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -12,10 +12,10 @@ use super::memory::{DeviceBuffer, Pool};
 use super::ptx::Parameter;
 use super::timeline::Queued;
 
-/// The most parameters that a kernel here has.
+/// Maximum number of parameters of a kernel.
 const MOST: usize = 24;
 
-/// The blocks of a launch, and what each has.
+/// The blocks of a launch, and the threads and shared memory of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     blocks: [u32; 2],
@@ -24,7 +24,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A row of `blocks` blocks of `threads` threads each.
+    /// Returns a row of `blocks` blocks of `threads` threads each.
     pub const fn new(blocks: u32, threads: u32) -> Self {
         Self {
             blocks: [blocks, 1],
@@ -33,15 +33,15 @@ impl Grid {
         }
     }
 
-    /// As many blocks of `threads` threads as `items` need where a block does `each`, and `most` at most: for kernels that go through
-    /// what is left in strides of the grid.
+    /// Returns as many blocks of `threads` threads as `items` need if a block processes `each` items, but at most
+    /// `most`: for kernels that process the remaining items in strides of the grid.
     pub fn strided(items: usize, each: usize, threads: u32, most: u32) -> Self {
         let needed = items.div_ceil(each.max(1));
         let blocks = u32::try_from(needed).unwrap_or(u32::MAX).min(most.max(1));
         Self::new(blocks, threads)
     }
 
-    /// With `rows` rows of such blocks, at most 65,535.
+    /// Returns the grid with `rows` rows of such blocks, at most 65,535.
     pub const fn rows(self, rows: u32) -> Self {
         Self {
             blocks: [self.blocks[0], rows],
@@ -49,7 +49,7 @@ impl Grid {
         }
     }
 
-    /// With as many bytes of dynamic shared memory a block.
+    /// Returns the grid with so many bytes of dynamic shared memory per block.
     pub const fn shared(self, bytes: u32) -> Self {
         Self {
             shared: bytes,
@@ -62,12 +62,12 @@ impl Grid {
     }
 }
 
-/// What a kernel gets: a number, or where a buffer begins.
+/// An argument of a kernel: a number, or the start of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument<'a> {
     bits: u64,
     kind: Parameter,
-    /// The pool of the buffer, to know whose it is.
+    /// The pool of the buffer, to identify its engine.
     pool: Option<&'a Arc<Pool>>,
     buffer: PhantomData<&'a ()>,
 }
@@ -82,12 +82,12 @@ impl Argument<'_> {
         }
     }
 
-    /// A number of 32 bits, in a constant.
+    /// Returns a number of 32 bits, in a constant.
     pub(super) const fn word(value: u32) -> Self {
         Self::number(value as u64, Parameter::Word)
     }
 
-    /// A pointer to nothing, for an input that the kernel can do without.
+    /// Returns a null pointer, for an optional input of a kernel.
     pub const fn none() -> Self {
         Self::number(0, Parameter::Long)
     }
@@ -131,14 +131,14 @@ impl<'a, T: Plain> From<&'a mut DeviceBuffer<T>> for Argument<'a> {
 }
 
 impl<'a, T: Plain> From<Option<&'a DeviceBuffer<T>>> for Argument<'a> {
-    /// `None` is a pointer to nothing.
+    /// `None` is a null pointer.
     fn from(buffer: Option<&'a DeviceBuffer<T>>) -> Self {
         buffer.map_or_else(Self::none, Self::from)
     }
 }
 
 impl<'a, T: Plain> DeviceBuffer<T> {
-    /// The argument that points to the element `index`, or past the last one where there is none.
+    /// Returns an argument that points to the element `index`, or past the last one if there is none.
     pub fn at(&'a self, index: usize) -> Argument<'a> {
         let offset = index.min(self.len()) * size_of::<T>();
         let whole = Argument::from(self);
@@ -150,17 +150,19 @@ impl<'a, T: Plain> DeviceBuffer<T> {
 }
 
 impl Cuda {
-    /// Queues a kernel: `kernel` of the module `module` of [`tercet_kernels`], loaded if it is not yet. A grid without blocks does nothing.
+    /// Queues a kernel: `kernel` of the module `module` of [`tercet_kernels`], which is loaded if needed. A grid
+    /// without blocks does nothing.
     ///
-    /// What fails while it runs is told by a later call that waits.
+    /// A later call that waits reports failures while the kernel runs.
     ///
     /// # Errors
-    /// [`CudaError::NoKernel`]; [`CudaError::Argument`] where number or types of the arguments are not the kernel's, or a buffer is of
-    /// another engine; [`CudaError::Launch`], [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`CudaError::NoKernel`]; [`CudaError::Argument`] if number or types of the arguments do not match the kernel, or
+    /// a buffer belongs to another engine; [`CudaError::Launch`], [`CudaError::Lost`], [`CudaError::Driver`].
     ///
     /// # Safety
-    /// With these arguments and this grid the kernel stays within its buffers; what it reads was written before; and what it writes is
-    /// not borrowed as shared for longer than the call, except where it writes only what that borrow's owner lets it.
+    /// With these arguments and this grid the kernel stays within its buffers. The memory that it reads was written
+    /// before. The memory that it writes is not borrowed as shared for longer than the call, except if it writes only
+    /// what the owner of that borrow allows.
     pub unsafe fn launch(
         &mut self,
         module: &'static str,
@@ -191,8 +193,8 @@ impl Cuda {
         if grid.is_empty() {
             return Ok(());
         }
-        // The driver copies each argument from where its pointer leads, as many bytes as the parameter has. Every machine with CUDA is
-        // little-endian, so a number of 32 bits is the first four of its eight bytes.
+        // The driver copies each argument from its pointer, as many bytes as the parameter has. Every machine with CUDA
+        // is little-endian, so a number of 32 bits is the first four of its eight bytes.
         const { assert!(cfg!(target_endian = "little")) };
         let mut bits = [0_u64; MOST];
         let mut pointers = [std::ptr::null_mut::<c_void>(); MOST];
@@ -202,8 +204,9 @@ impl Cuda {
         }
         let launched = self.stream.marked(Queued::Kernel(name), || {
             self.context.call("cuLaunchKernel", |api| {
-                // SAFETY: the function is of a loaded module of this context. There is an argument for each parameter, of its size, which
-                // the driver copies before it returns. What the kernel does with them is as the caller promises.
+                // SAFETY: the function is of a loaded module of this context. There is an argument for each parameter,
+                // of its size, which the driver copies before it returns. What the kernel does with them is as the
+                // caller promises.
                 unsafe {
                     api.cuLaunchKernel(
                         kernel.handle,
@@ -233,8 +236,9 @@ impl Cuda {
         })
     }
 
-    /// As many blocks of a kernel as the device runs at a time, of `threads` threads and `shared` bytes of dynamic shared memory each: the `most`
-    /// of [`Grid::strided`] for which every block begins at once and none waits for another's end. The driver tells it once for each kernel.
+    /// Returns the number of blocks of a kernel that the device runs at a time, with `threads` threads and `shared`
+    /// bytes of dynamic shared memory each. This is the `most` of [`Grid::strided`] with which every block begins at
+    /// once and none waits for another to end. The driver is asked once for each kernel.
     ///
     /// # Errors
     /// [`CudaError::NoKernel`], [`CudaError::Lost`], [`CudaError::Driver`].
@@ -249,8 +253,8 @@ impl Cuda {
         Ok(fit.saturating_mul(self.multiprocessors))
     }
 
-    /// Loads a kernel without launching it, so that its first launch waits for nothing; also inside [`Cuda::capture`], where nothing can
-    /// be loaded.
+    /// Loads a kernel without launching it. Its first launch then waits for nothing, and also works inside
+    /// [`Cuda::capture`], which cannot load kernels.
     ///
     /// # Errors
     /// [`CudaError::NoKernel`], [`CudaError::Lost`], [`CudaError::Driver`].

@@ -1,11 +1,11 @@
-//! What is recorded of a device.
+//! Records figures of a device.
 
 use metrics::Counter;
 
 use super::timeline::{Kind, Queued};
 use crate::observe::{Level, counter, of};
 
-/// Handles to what is recorded of a stream's device; streams of one device share them.
+/// Handles to the figures of a stream's device; streams of one device share them.
 pub(super) struct Meters {
     queued: [Counter; Kind::ALL.len()],
     moved: [Counter; Kind::ALL.len()],
@@ -28,7 +28,7 @@ impl Meters {
     }
 }
 
-/// How full a device's memory is, as its engine uses it.
+/// Returns the meter of a device's memory, as its engine uses it.
 pub(super) fn memory(device: usize) -> Level {
     let gauges = [of::DEVICE_BYTES, of::DEVICE_HIGH_WATER, of::DEVICE_CAPACITY];
     Level::of(gauges, of::DEVICE_REFUSED, &[&device.to_string()])

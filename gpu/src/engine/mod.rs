@@ -1,46 +1,49 @@
 //! The engine on CUDA devices.
 //!
-//! [`Cuda`] is one device with a pool of its memory. Data goes there once ([`Cuda::upload`]), stays as long as its
-//! [`DeviceBuffer`] lives, and is worked on by kernels of [`tercet_kernels`], which the driver compiles when they are first used.
-//! Their arithmetic is that of [`tercet_core`]: integers, and floats in one stated order, so the bits are the same.
+//! [`Cuda`] is one device with a pool of its memory. Data is copied to it once ([`Cuda::upload`]) and stays as long as
+//! its [`DeviceBuffer`] lives. Kernels of [`tercet_kernels`] process it; the driver compiles them when they are first
+//! used. Their arithmetic is that of [`tercet_core`]: integers, and floats in one stated order, so the bits are the
+//! same.
 //!
-//! [`Cudas`] is several devices as one engine, with the same bits again: what is shared, and what crosses between them, is said there.
+//! [`Cudas`] is several devices as one engine, also with the same bits. Its docs describe how work is shared and which
+//! data is copied between devices.
 //!
 //! # Failures
 //!
-//! No driver, a broken or an old one, no device: an [`CudaError`] with one line for the user, never a panic. After
-//! [`CudaError::OutOfMemory`] the engine is as it was, and the CPU's engines do the same work. After [`CudaError::Lost`] the device is lost
-//! to the process.
+//! A missing, broken or old driver, or a missing device, is a [`CudaError`] with one line for the user, never a panic.
+//! After [`CudaError::OutOfMemory`] the engine is unchanged, and the CPU engines can do the same work. After
+//! [`CudaError::Lost`] this process cannot use the device any more.
 //!
 //! # Data larger than the device's memory
 //!
-//! The traits of [`tercet_core::engine`] take slices of the host, of any length. What has no room on the device goes there in parts,
-//! which [`Cuda::in_chunks`] and [`Cuda::stream_through`] halve until they fit:
+//! The traits of [`tercet_core::engine`] take host slices of any length. Data without room on the device is copied
+//! there in parts, which [`Cuda::in_chunks`] and [`Cuda::stream_through`] halve until they fit:
 //!
-//! | operation | what does not fit |
+//! | operation | data that does not fit |
 //! |---|---|
-//! | quantizing | passes through in whole groups; a group that is longer than the device's memory by its values, once for each step |
+//! | quantizing | passes through in whole groups; a group larger than the device's memory passes through in parts, once for each step |
 //! | histograms | pass through; their counters stay, 4 · 2^bits bytes |
 //! | [`Cuda::dequantize_slices`], blocks | pass through |
 //! | search | rows are copied part by part for each call |
 //! | layers | rows of weights are copied part by part; all activations must fit |
 //! | palettes | groups of rows are copied part by part; each group must fit |
-//! | k-means | is [`CudaError::OutOfMemory`]: each of its passes would wait for all points to cross. [`Cudas`] holds more of them |
-//! | what stays there ([`Cuda::upload`], [`Cuda::layer`], …) | is [`CudaError::OutOfMemory`] |
+//! | k-means | is [`CudaError::OutOfMemory`], because each of its passes would wait for a copy of all points. [`Cudas`] holds more of them |
+//! | resident data ([`Cuda::upload`], [`Cuda::layer`], …) | is [`CudaError::OutOfMemory`] |
 //!
-//! What passes through is copied in and out beside the kernels. Of search, layers and palettes a part is copied, then worked on: the
-//! copy is nearly all of the time.
+//! Data that passes through is copied in and out while kernels run. For search, layers and palettes a part is first
+//! copied, then processed: the copy takes nearly all of the time.
 //!
 //! # Tensor cores
 //!
-//! From compute capability 8.0 on products of int8 are mma's. On 9.0 k-means may use warpgroup products, where [`CudaOptions::tensor_cores`]
-//! asks for [`TensorCores::Wgmma`]: no device has run them yet, so each is first tried against its mma ([`Wgmma`]), and they are the default of
-//! none before they were timed.
+//! From compute capability 8.0 on, products of int8 use mma. On 9.0 k-means may use warpgroup products (wgmma): if
+//! [`CudaOptions::tensor_cores`] asks for [`TensorCores::Wgmma`], or for the shapes that [`TensorCores::Auto`] chooses
+//! them for. Before their first use on a device each process checks them there against mma ([`Wgmma`]).
 //!
 //! # Threads
 //!
-//! [`Cuda`], buffers and graphs may be sent to other threads. An engine does one thing at a time (`&mut`); several work side by side.
-//! Dropping is safe from any thread and at any time. [`device_count`], [`device_info`] and [`driver_version`] may be called from any thread.
+//! [`Cuda`], buffers and graphs may be sent to other threads. An engine does one thing at a time (`&mut`); several
+//! engines can work at the same time. Dropping is safe from any thread and at any time. [`device_count`],
+//! [`device_info`] and [`driver_version`] may be called from any thread.
 
 mod api;
 mod block;

@@ -1,4 +1,4 @@
-//! Language models: the device multiplies blocks of weights and normalizes; what lies between is the processor's.
+//! Language models: the device multiplies blocks of weights and normalizes; the processor does the steps in between.
 
 use tercet_core::engine::ModelEngine;
 use tercet_core::model::attention::Attention;
@@ -9,7 +9,7 @@ use super::{Cuda, CudaError, Cudas};
 
 macro_rules! model_engine {
     ($engine:ty) => {
-        /// Products of floats, attention and gates are those of the processor's threads.
+        /// The threads of the processor do products of floats, attention and gates.
         impl ModelEngine for $engine {
             type Failure = CudaError;
 

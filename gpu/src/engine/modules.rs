@@ -14,13 +14,14 @@ use super::context::Context;
 use super::error::CudaError;
 use super::ptx::{Parameter, parameters};
 
-/// Dynamic shared memory that a kernel may have without being told so: of the 48 KiB that all have, kernels here take 16 at most statically.
+/// Dynamic shared memory that a kernel may use without setting an attribute: kernels here use at most 16 KiB of the 48
+/// KiB that all have statically.
 const UNASKED: u32 = 32 << 10;
 
-/// The modules that the device took, and their kernels.
+/// The loaded modules, and their kernels.
 pub(super) struct Modules {
     context: Arc<Context>,
-    /// What kernels are chosen for: the device's capability, or an older one.
+    /// The capability that kernels are chosen for: that of the device, or an older one.
     capability: Capability,
     loaded: HashMap<&'static str, Loaded>,
 }
@@ -29,17 +30,17 @@ struct Loaded {
     handle: CUmodule,
     ptx: Cow<'static, str>,
     kernels: HashMap<&'static str, Kernel>,
-    /// Blocks of a kernel that a multiprocessor runs at a time, by its threads and dynamic shared memory.
+    /// Number of blocks of a kernel that a multiprocessor runs at a time, by its threads and dynamic shared memory.
     fits: HashMap<(&'static str, u32, u32), u32>,
 }
 
-/// A kernel of a loaded module, good as long as its engine.
+/// A kernel of a loaded module, valid as long as its engine.
 #[derive(Clone, Debug)]
 pub(super) struct Kernel {
     pub(super) handle: CUfunction,
     pub(super) name: &'static str,
     pub(super) parameters: Arc<[Parameter]>,
-    /// Dynamic shared memory that it may have, in bytes.
+    /// Dynamic shared memory that it may use, in bytes.
     shared: u32,
 }
 
@@ -61,9 +62,10 @@ impl Modules {
         self.capability
     }
 
-    /// The kernel `name` of the module `module`, ready for `shared` bytes of dynamic shared memory.
+    /// Returns the kernel `name` of the module `module`, ready for `shared` bytes of dynamic shared memory.
     ///
-    /// A module's first kernel has the driver compile its text, which it keeps on disk for the next process.
+    /// For the first kernel of a module the driver compiles the module's text, and keeps the result on disk for the
+    /// next process.
     pub(super) fn kernel(
         &mut self,
         module: &'static str,
@@ -106,7 +108,7 @@ impl Modules {
         };
         if shared > kernel.shared {
             let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // More than 227 KiB no device has, so it fits an i32; what this one has not it refuses.
+            // No device has more than 227 KiB, so it fits an i32; the driver refuses more than this device has.
             let bytes = i32::try_from(shared).unwrap_or(i32::MAX);
             self.context.call("cuFuncSetAttribute", |api| {
                 // SAFETY: the function is of a loaded module.
@@ -117,8 +119,8 @@ impl Modules {
         Ok(kernel.clone())
     }
 
-    /// How many blocks of a kernel, of `threads` threads and `shared` bytes of dynamic shared memory each, a multiprocessor runs at a time; at
-    /// least 1. The driver is asked once.
+    /// Returns how many blocks of a kernel, with `threads` threads and `shared` bytes of dynamic shared memory each, a
+    /// multiprocessor runs at a time; at least 1. The driver is asked once.
     pub(super) fn fit(
         &mut self,
         module: &'static str,
@@ -135,7 +137,7 @@ impl Modules {
             return Ok(fit);
         }
         let kernel = self.kernel(module, name, shared)?;
-        // No block has so many that an i32 could not say it.
+        // No block has more threads than an i32 can hold.
         let (mut fit, threads) = (0, i32::try_from(threads).unwrap_or(i32::MAX));
         self.context
             .call("cuOccupancyMaxActiveBlocksPerMultiprocessor", |api| {
@@ -149,7 +151,7 @@ impl Modules {
                     )
                 }
             })?;
-        // Where none fits the launch says why.
+        // If no block fits, the launch reports the reason.
         let fit = u32::try_from(fit).unwrap_or(0).max(1);
         if let Some(loaded) = self.loaded.get_mut(module) {
             loaded.fits.insert(key, fit);
@@ -158,8 +160,8 @@ impl Modules {
     }
 }
 
-/// A module's text: what is shipped, in whose place debug builds take that of the folder `TERCET_PTX` where it has one, laid out as
-/// `kernels/ptx`, so that tests prove a kernel's variant on a device without being built anew.
+/// Returns the text of a module: the shipped one. Debug builds instead use the text from the folder `TERCET_PTX`, laid
+/// out as `kernels/ptx`, if it has one, so that tests can check a variant of a kernel on a device without a new build.
 fn text(module: &Module) -> Cow<'static, str> {
     let shipped = Cow::Borrowed(module.ptx);
     if !cfg!(debug_assertions) {
@@ -173,12 +175,12 @@ fn text(module: &Module) -> Cow<'static, str> {
     match fs::read_to_string(Path::new(&folder).join(architecture).join(file)) {
         Ok(text) => Cow::Owned(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => shipped,
-        // Which the driver refuses: nothing else may run in its place.
+        // The driver refuses this text: nothing else may run in its place.
         Err(error) => Cow::Owned(error.to_string()),
     }
 }
 
-/// Has the driver compile a module's text.
+/// Lets the driver compile a module's text.
 fn load(context: &Context, ptx: &str, kernel: &'static str) -> Result<CUmodule, CudaError> {
     let text = CString::new(ptx).map_err(|_| CudaError::NoKernel { kernel })?;
     let mut handle = std::ptr::null_mut();

@@ -1,6 +1,6 @@
-//! What a kernel's text says of its parameters.
+//! Reads the parameters of a kernel from its text.
 
-/// What one parameter is, as far as PTX tells.
+/// The type of a parameter, as far as PTX shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parameter {
     /// A 32-bit integer.
@@ -13,8 +13,8 @@ pub(super) enum Parameter {
     Double,
 }
 
-/// The parameters of the kernel `name` in a module's text; `None` where it has no such kernel, or one with parameters that kernels here
-/// do not have.
+/// Returns the parameters of the kernel `name` in a module's text; `None` if it has no such kernel, or one with
+/// parameters that kernels here do not have.
 pub(super) fn parameters(ptx: &str, name: &str) -> Option<Vec<Parameter>> {
     let declared = ptx.split(".entry").skip(1).find_map(|entry| {
         let rest = entry.trim_start().strip_prefix(name)?;

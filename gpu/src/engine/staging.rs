@@ -1,11 +1,12 @@
-//! Copies between the host's memory and the device's, by way of pinned slots.
+//! Copies between host memory and device memory through pinned slots.
 //!
-//! The device copies at full speed, and beside other work, only from and to memory that the system does not move. So slices pass
-//! through slots of such memory: while the device copies one, the host fills or empties the next, by several threads, since one
-//! alone is slower than the bus. Each direction has slots and a stream of its own, so that two threads keep the bus busy both ways.
+//! The device copies at full speed, and beside other work, only from and to memory that the system does not move. So
+//! slices pass through slots of such memory: while the device copies one slot, several threads of the host fill or
+//! empty the next, because one thread alone is slower than the bus. Each direction has its own slots and stream, so
+//! that two threads keep the bus busy in both directions.
 //!
-//! Registering the caller's memory instead would save a copy, and costs more than it where the memory comes once: the system has to
-//! look at each of its pages.
+//! Registering the caller's memory instead would save a copy, but costs more than that if the memory is used only once,
+//! because the system has to visit each of its pages.
 
 mod ring;
 
@@ -24,15 +25,15 @@ use super::stream::{Event, Stream};
 use super::team;
 use super::timeline::{Queued, Timeline};
 
-/// Bytes of a small slot. Copies of no more take one: they are then many on their way at a time, so that an upload of parameters
-/// does not wait for the kernels that were queued before the last few.
+/// Bytes of a small slot. Copies up to this size take one. Many of them can be in progress at a time, so that an upload
+/// of parameters does not wait for the kernels that were queued before the last few.
 const SMALL: usize = 64 << 10;
-/// Small slots for copies in. Copies out have one, since each is waited for.
+/// Small slots for copies in. Copies out have one, because each is waited for.
 const SMALL_SLOTS: usize = 32;
 /// Bytes that one thread copies at a time.
 const PIECE: usize = 1 << 20;
 
-/// Slots and a stream for copies of one direction.
+/// Slots and a stream for copies in one direction.
 struct Way {
     stream: Arc<Stream>,
     small: Ring,
@@ -53,7 +54,7 @@ impl Way {
         })
     }
 
-    /// The slots for a copy of `len` bytes, and the stream for one of many parts.
+    /// Returns the slots for a copy of `len` bytes, and the stream for a copy of many parts.
     fn slots(&mut self, len: usize) -> (&mut Ring, &Stream) {
         let ring = if len <= self.small.size() {
             &mut self.small
@@ -64,7 +65,7 @@ impl Way {
     }
 }
 
-/// Pinned memory for both directions, made when first needed.
+/// Pinned memory for both directions, allocated when first needed.
 #[derive(Debug)]
 pub(super) struct Staging {
     pub(super) inward: Inward,
@@ -72,7 +73,7 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// `count` slots of `size` bytes each way; at least two, of at least 4096.
+    /// Returns `count` slots of `size` bytes in each direction; at least two, of at least 4096.
     pub(super) fn new(
         context: &Arc<Context>,
         count: usize,
@@ -88,30 +89,30 @@ impl Staging {
         })
     }
 
-    /// Has copies marked.
+    /// Records copies in the timeline.
     pub(super) fn trace(&self, timeline: &Arc<Timeline>) {
         self.inward.0.stream.trace(timeline);
         self.outward.lock().0.stream.trace(timeline);
     }
 
-    /// What copies out, for a thread beside the engine's.
+    /// Returns the copies out, for a thread beside the engine's.
     pub(super) fn outward(&self) -> Arc<Shared> {
         Arc::clone(&self.outward)
     }
 }
 
-/// What copies out, for one thread at a time.
+/// Copies out, for one thread at a time.
 #[derive(Debug)]
 pub(super) struct Shared(Mutex<Outward>);
 
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, Outward> {
-        // Slots have their marks, whatever happened to who used them.
+        // Slots have their marks, even if a thread that used them panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Where launches are recorded a copy would become a part of them, and read or write a slot at each replay.
+/// While launches are recorded, a copy would become part of them, and read or write a slot at each replay.
 fn refuse_while_recording(compute: &Stream) -> Result<(), CudaError> {
     if compute.is_recording() {
         return Err(CudaError::Recording {
@@ -125,12 +126,13 @@ fn refuse_while_recording(compute: &Stream) -> Result<(), CudaError> {
 pub(super) struct Inward(Way);
 
 impl Inward {
-    /// Copies `from` to the device. On return `from` is free to change, and what is queued on `compute` from now on sees the copy.
+    /// Copies `from` to the device. After the return `from` may change, and work queued on `compute` from now on sees
+    /// the copy.
     ///
-    /// The copy begins after `after`, or where that is `None` after all that `compute` has queued.
+    /// The copy begins after `after`, or if that is `None` after all work queued on `compute`.
     ///
     /// # Safety
-    /// The device has `from.len()` bytes at `to`, of `compute`'s engine; nothing that was queued after `after` uses them.
+    /// The device has `from.len()` bytes at `to`, of `compute`'s engine; no work queued after `after` uses them.
     pub(super) unsafe fn copy_in(
         &mut self,
         compute: &Stream,
@@ -143,7 +145,7 @@ impl Inward {
         }
         refuse_while_recording(compute)?;
         let (ring, own) = self.0.slots(from.len());
-        // What fits one slot has nothing to overlap with: on the stream itself it saves two waits.
+        // A copy that fits one slot has nothing to overlap with: on the stream itself it saves two waits.
         let stream = if after.is_none() && from.len() <= ring.size() {
             compute
         } else {
@@ -160,22 +162,22 @@ impl Inward {
         // SAFETY: as the caller promises.
         let mut copied = unsafe { fill(ring, stream, from, to) };
         if !std::ptr::eq(stream, compute) {
-            // The stream's order makes the last copy's mark that of all of them.
+            // By the order of the stream, the mark of the last copy is also that of all before it.
             copied = copied.and_then(|slot| compute.wait_for(ring.used(slot)).map(|()| slot));
         }
         if copied.is_err() {
-            // Copies that were begun write the buffer, whose memory must not be given to others before they are done, and read slots
-            // that have no mark of it.
+            // Copies that were begun write the buffer, whose memory must not be given to others before they are done,
+            // and read slots that have no mark for it.
             stream.settle();
         }
         copied.map(|_| ())
     }
 }
 
-/// Queues the copies of [`Inward::copy_in`] on a stream; the slot of the last one.
+/// Queues the copies of [`Inward::copy_in`] on a stream. Returns the slot of the last one.
 ///
 /// # Safety
-/// As there.
+/// As for [`Inward::copy_in`].
 unsafe fn fill(
     ring: &mut Ring,
     stream: &Stream,
@@ -187,8 +189,8 @@ unsafe fn fill(
     for (index, part) in from.chunks(size).enumerate() {
         last = ring.next()?;
         let bytes = ring.bytes(last);
-        // SAFETY: the slot has `size` bytes, its last copy is done, and it is lent to nobody else; bytes that may have no value may be
-        // anything.
+        // SAFETY: the slot has `size` bytes, its last copy is done, and it is lent to nobody else; bytes that may have
+        // no value may be anything.
         let slot = unsafe { std::slice::from_raw_parts_mut(bytes.cast().as_ptr(), part.len()) };
         // SAFETY: bytes that have values are bytes that may have none, of the same layout.
         let part: &[MaybeUninit<u8>] =
@@ -198,7 +200,8 @@ unsafe fn fill(
         stream.marked(Queued::CopyIn(part.len()), || {
             stream.context().call("cuMemcpyHtoDAsync", |api| {
                 let from = bytes.as_ptr().cast();
-                // SAFETY: the device has the bytes, as the caller promises; the slot is not touched until `used` was passed.
+                // SAFETY: the device has the bytes, as the caller promises; the slot is not touched until `used` was
+                // passed.
                 unsafe { api.cuMemcpyHtoDAsync_v2(to, from, part.len(), stream.handle()) }
             })
         })?;
@@ -211,12 +214,12 @@ unsafe fn fill(
 pub(super) struct Outward(Way);
 
 impl Outward {
-    /// Whether a copy of so many bytes takes long enough that a thread of its own may be worth it.
+    /// True if a copy of so many bytes takes long enough that its own thread may be worth it.
     pub(super) const fn is_long(&self, len: usize) -> bool {
         len > self.0.large.size()
     }
 
-    /// Copies from the device to `to`, and waits for it. The copy begins after all that `compute` has queued.
+    /// Copies from the device to `to`, and waits for it. The copy begins after all work queued on `compute`.
     ///
     /// # Safety
     /// The device has `to.len()` bytes at `from`, of `compute`'s engine, and they were written before.
@@ -243,7 +246,8 @@ impl Outward {
         unsafe { drain(ring, stream, from, to) }
     }
 
-    /// As [`Outward::copy_out`], where the copy begins after a mark, beside what else the engine does, which records nothing now.
+    /// As [`Outward::copy_out`], but the copy begins after a mark, beside other work of the engine, which is recording
+    /// nothing now.
     ///
     /// # Safety
     /// The device has `to.len()` bytes at `from`, written before the mark and not written again until this returns.
@@ -263,10 +267,10 @@ impl Outward {
     }
 }
 
-/// Copies as [`Outward::copy_out`] does, on a stream; after a failure nothing of it is under way.
+/// Copies as [`Outward::copy_out`] does, on a stream. After a failure no part of the copy is still running.
 ///
 /// # Safety
-/// As there.
+/// As for [`Outward::copy_out`].
 unsafe fn drain(
     ring: &mut Ring,
     stream: &Stream,
@@ -276,8 +280,8 @@ unsafe fn drain(
     // SAFETY: as the caller promises.
     let copied = unsafe { emptied(ring, stream, from, to) };
     if copied.is_err() {
-        // Copies that were begun read the buffer, whose memory must not be given to others before they are done, and write slots that
-        // may have no mark of it.
+        // Copies that were begun read the buffer, whose memory must not be given to others before they are done, and
+        // write slots that may have no mark for it.
         stream.settle();
     }
     copied
@@ -305,8 +309,8 @@ unsafe fn emptied(
             stream.marked(Queued::CopyOut(len), || {
                 stream.context().call("cuMemcpyDtoHAsync", |api| {
                     let (to, from) = (bytes.as_ptr().cast(), from + start as u64);
-                    // SAFETY: the device has the bytes, as the caller promises, and the slot has room for them; nobody looks at
-                    // it until `used` was passed.
+                    // SAFETY: the device has the bytes, as the caller promises, and the slot has room for them; nobody
+                    // looks at it until `used` was passed.
                     unsafe { api.cuMemcpyDtoHAsync_v2(to, from, len, stream.handle()) }
                 })
             })?;
@@ -318,8 +322,8 @@ unsafe fn emptied(
                 break;
             };
             ring.used(slot).synchronize()?;
-            // SAFETY: the copy into the slot is done, so its first `len` bytes have values, and nothing writes them now: the slot is
-            // the next in turn only after `ahead` others.
+            // SAFETY: the copy into the slot is done, so its first `len` bytes have values, and nothing writes them
+            // now: the slot is the next in turn only after `ahead` others.
             let bytes = unsafe { std::slice::from_raw_parts(ring.bytes(slot).as_ptr(), len) };
             copy(bytes, &mut to[start..][..len]);
         }
@@ -327,7 +331,7 @@ unsafe fn emptied(
     Ok(())
 }
 
-/// Copies as many bytes as both have, by several threads where that pays.
+/// Copies as many bytes as both have, with several threads if that pays off.
 fn copy<T: Copy + Send + Sync>(from: &[T], to: &mut [T]) {
     const { assert!(size_of::<T>() == 1) };
     if from.len() <= PIECE {

@@ -11,19 +11,20 @@ use super::error::{CudaError, Status};
 use super::meters::Meters;
 use super::timeline::{Queued, Timeline};
 
-/// CU_STREAM_NON_BLOCKING: does not wait for the default stream, which others in the process may use.
+/// CU_STREAM_NON_BLOCKING: does not wait for the default stream, which other code in the process may use.
 const NON_BLOCKING: u32 = 1;
 /// CU_EVENT_DISABLE_TIMING: an event that only marks costs less.
 const UNTIMED: u32 = 2;
 
-/// A queue of copies and launches, done in order.
+/// A queue of copies and launches, which run in order.
 pub(super) struct Stream {
     context: Arc<Context>,
     handle: CUstream,
-    /// What marks all that is queued here, where the process records it.
+    /// Marks all work queued here, if the process records a timeline.
     timeline: OnceLock<Arc<Timeline>>,
     meters: Meters,
-    /// Whether what is queued is recorded into a graph now instead of done. What may not become a part of one asks for it.
+    /// True while queued work is recorded into a graph instead of run. Code that must not become part of a graph checks
+    /// it.
     recording: AtomicBool,
 }
 
@@ -48,9 +49,9 @@ impl Stream {
         }))
     }
 
-    /// Has all that is queued from now on marked.
+    /// Marks all work that is queued from now on.
     pub(super) fn trace(&self, timeline: &Arc<Timeline>) {
-        // There is one for a stream's life.
+        // It is set once in the life of a stream.
         let _ = self.timeline.set(Arc::clone(timeline));
     }
 
@@ -58,7 +59,7 @@ impl Stream {
         self.timeline.get().map(|timeline| &**timeline)
     }
 
-    /// Does `queue`, which queues something here.
+    /// Runs `queue`, which queues something here.
     #[inline]
     pub(super) fn marked<R>(
         &self,
@@ -72,14 +73,15 @@ impl Stream {
         }
     }
 
-    /// Counts what is queued here, for who records.
+    /// Counts queued work, for a recorder.
     pub(super) fn count(&self, queued: Queued) {
         self.meters.count(queued);
     }
 
-    /// Whether what is queued here is recorded now instead of done.
+    /// True if queued work is currently recorded instead of run.
     pub(super) fn is_recording(&self) -> bool {
-        // Whoever uses the engine changes it and asks for it; other threads ask under the pool's lock, under which it is changed.
+        // The user of the engine changes and reads it; other threads read it under the pool's lock, under which it is
+        // changed.
         self.recording.load(Ordering::Relaxed)
     }
 
@@ -96,7 +98,7 @@ impl Stream {
         self.handle
     }
 
-    /// Waits until all that was queued is done; tells what failed in it.
+    /// Waits until all queued work is done; reports a failure in it.
     pub(super) fn synchronize(&self) -> Result<(), CudaError> {
         self.context.call("cuStreamSynchronize", |api| {
             // SAFETY: the stream lives.
@@ -104,7 +106,7 @@ impl Stream {
         })
     }
 
-    /// Whether all that was queued is done; tells what failed in it.
+    /// True if all queued work is done; reports a failure in it.
     pub(super) fn is_done(&self) -> Result<bool, CudaError> {
         let mut done = true;
         self.context.call("cuStreamQuery", |api| {
@@ -120,15 +122,15 @@ impl Stream {
         Ok(done)
     }
 
-    /// Waits as [`Stream::synchronize`] does, also where the device counts as lost: for destructors and failures, before memory that
-    /// queued work may still use is given to others.
+    /// Waits as [`Stream::synchronize`] does, even if the device counts as lost. Used by destructors and after
+    /// failures, before memory that queued work may still use is given to others.
     pub(super) fn settle(&self) {
         // SAFETY: the stream lives.
         self.context
             .release(|api| unsafe { api.cuStreamSynchronize(self.handle) });
     }
 
-    /// What is queued here from now on waits for what the event marks.
+    /// Makes work queued here from now on wait for the event's mark.
     pub(super) fn wait_for(&self, event: &Event) -> Result<(), CudaError> {
         self.context.call("cuStreamWaitEvent", |api| {
             // SAFETY: both live; the flags must be 0 and are.
@@ -163,12 +165,12 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// A mark of nothing, which nothing waits for.
+    /// Makes a mark of nothing, which nothing waits for.
     pub(super) fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         Self::with(context, UNTIMED)
     }
 
-    /// A mark that also tells when it was passed.
+    /// Makes a mark that also records its time.
     pub(super) fn timed(context: &Arc<Context>) -> Result<Self, CudaError> {
         Self::with(context, 0)
     }
@@ -185,7 +187,7 @@ impl Event {
         })
     }
 
-    /// Marks what was queued so far.
+    /// Marks the work queued so far.
     pub(super) fn record(&self, stream: &Stream) -> Result<(), CudaError> {
         self.context.call("cuEventRecord", |api| {
             // SAFETY: both live and are of one context.
@@ -193,7 +195,7 @@ impl Event {
         })
     }
 
-    /// Waits until what was marked is done; tells what failed before.
+    /// Waits until the marked work is done; reports an earlier failure.
     pub(super) fn synchronize(&self) -> Result<(), CudaError> {
         self.context.call("cuEventSynchronize", |api| {
             // SAFETY: the event lives.
@@ -208,7 +210,8 @@ impl Event {
             .release(|api| unsafe { api.cuEventSynchronize(self.handle) });
     }
 
-    /// Milliseconds from `start` to this mark, both timed, recorded and passed; about half a microsecond of resolution.
+    /// Returns the milliseconds from `start` to this mark; both are timed, recorded and passed. The resolution is about
+    /// half a microsecond.
     pub(super) fn since(&self, start: &Self) -> Result<f32, CudaError> {
         let mut milliseconds = 0.0;
         self.context.call("cuEventElapsedTime", |api| {

@@ -1,8 +1,8 @@
-//! Threads that do the host's share of the engine's work: copies to and from pinned memory, and packing.
+//! Threads for the host's part of the engine's work: copies to and from pinned memory, and packing.
 //!
-//! They do nothing else. An engine is often behind a lock, which its caller holds meanwhile; the threads of the program's own pool may
-//! all be waiting for that lock, and a thread of it that waits for others takes up what else its pool has to do, which may want the lock
-//! too. Both would wait for ever.
+//! They do nothing else. An engine is often behind a lock, which its caller holds meanwhile. The threads of the
+//! program's own pool may all be waiting for that lock, and a thread of the pool that waits for others runs other jobs
+//! of the pool, which may need the lock too. Both would wait forever.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -11,10 +11,10 @@ use std::thread;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// More would not copy faster: the memory's bandwidth is then used up.
+/// More threads would not copy faster: the memory bandwidth is then used up.
 const MOST: usize = 16;
 
-/// Does `work`, whose parallel iterators run on these threads.
+/// Runs `work`, whose parallel iterators run on these threads.
 pub(super) fn together<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     static TEAM: OnceLock<Option<ThreadPool>> = OnceLock::new();
     let team = TEAM.get_or_init(|| {
@@ -25,10 +25,10 @@ pub(super) fn together<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         team.build().ok()
     });
     match team {
-        // The system gives no threads: neither has any pool some that could be waiting.
+        // The system gives no threads: then no other pool has threads that could be waiting.
         None => work(),
         Some(team) if rayon::current_thread_index().is_none() => team.install(work),
-        // A thread of another pool: one that is of none waits in its place.
+        // Use a new thread: unlike a thread of another pool, it waits without running other jobs.
         Some(team) => thread::scope(|scope| {
             let waiting = scope.spawn(|| team.install(work));
             waiting.join().unwrap_or_else(|panic| resume_unwind(panic))

@@ -1,4 +1,4 @@
-//! When a device did what, for [`crate::trace`].
+//! Times of work on a device, for [`crate::trace`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,35 +8,35 @@ use super::error::CudaError;
 use super::stream::{Event, Stream};
 use crate::trace::{Lane, Recorded};
 
-/// Marks that wait to be read: then half of them are, which waits for the device.
+/// Maximum number of unread marks: then half of them are read, which waits for the device.
 const WAITING: usize = 4096;
 
 /// Reads the marks of one engine's streams.
 pub(super) struct Timeline {
     recorded: &'static Arc<Recorded>,
     ordinal: usize,
-    /// A mark that all others are measured from, and when it was passed.
+    /// The mark that all others are measured from, and the time when it was passed.
     origin: Event,
     begun: Instant,
     marks: Mutex<Vec<Mark>>,
 }
 
-/// What was queued.
+/// A kind of queued work.
 #[derive(Clone, Copy)]
 pub(super) enum Queued {
     Kernel(&'static str),
     CopyIn(usize),
     CopyOut(usize),
-    /// From a place of this device, or of another, to one of this.
+    /// From memory of this device, or of another, to memory of this device.
     Copy(usize),
     Fill(usize),
     Graph,
-    /// Of several devices together, by its name, with the bytes that this one gives to it.
+    /// A collective of several devices, by its name, with the bytes that this device gives to it.
     Collective(&'static str, usize),
 }
 
 impl Queued {
-    /// What it is, in a word, and the bytes that it moves.
+    /// Returns its kind, and the bytes that it moves.
     pub(super) const fn kind(self) -> (Kind, usize) {
         match self {
             Self::Kernel(_) => (Kind::Kernel, 0),
@@ -50,7 +50,7 @@ impl Queued {
     }
 }
 
-/// Kinds of what is queued, as they are counted.
+/// Kinds of queued work, for counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Kernel,
@@ -93,7 +93,7 @@ pub(super) struct Mark {
 }
 
 impl Timeline {
-    /// Begins one, if the process records. Waits for the device.
+    /// Starts a timeline, if the process records one. Waits for the device.
     pub(super) fn begin(
         context: &Arc<Context>,
         stream: &Stream,
@@ -130,8 +130,8 @@ impl Timeline {
         Ok(done)
     }
 
-    /// A first mark, of something that is queued next; none while launches are recorded into a graph, where marks would become a part of
-    /// it.
+    /// Makes the first mark, before something that is queued next; `None` while launches are recorded into a graph,
+    /// because marks would become part of it.
     fn open(
         &self,
         context: &Arc<Context>,
@@ -146,7 +146,7 @@ impl Timeline {
         Ok(Some(Mark { queued, start, end }))
     }
 
-    /// The second mark of what was queued since the first.
+    /// Makes the second mark, after the work queued since the first.
     fn close(&self, stream: &Stream, mark: Option<Mark>) -> Result<(), CudaError> {
         let Some(mark) = mark else { return Ok(()) };
         mark.end.record(stream)?;
@@ -162,7 +162,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// Marks the beginning of something that several streams do together; [`Timeline::end_together`] marks its end.
+    /// Marks the beginning of work that several streams do together; [`Timeline::end_together`] marks its end.
     pub(super) fn begin_together(
         streams: &[Arc<Stream>],
         queued: Queued,
@@ -174,7 +174,7 @@ impl Timeline {
         streams.iter().map(open).collect()
     }
 
-    /// The other marks, once all of it is queued.
+    /// Makes the second marks, once all of the work is queued.
     pub(super) fn end_together(
         streams: &[Arc<Stream>],
         marks: Vec<Option<Mark>>,
@@ -197,7 +197,7 @@ impl Timeline {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks of a device that was lost meanwhile say nothing, and are left out.
+    /// Marks of a device that was lost meanwhile have no times, and are left out.
     fn read(&self, marks: Vec<Mark>) {
         for Mark { queued, start, end } in marks {
             let times = end

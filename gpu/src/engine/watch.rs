@@ -1,12 +1,12 @@
-//! Time on the device.
+//! Measures time on the device.
 
 use std::sync::Arc;
 
 use super::stream::{Event, Stream};
 use super::{Cuda, CudaError};
 
-/// Times what an engine queues, by marks in its stream: the device's time, to about half a microsecond. It borrows no engine, so
-/// that what holds one ([`super::cluster::DeviceClusters`], [`super::Base`]) can be timed too.
+/// Times the work that an engine queues, with marks in its stream: the device's time, to about half a microsecond. It
+/// borrows no engine, so it can also time values that hold one ([`super::cluster::DeviceClusters`], [`super::Base`]).
 #[derive(Debug)]
 pub struct Watch {
     start: Event,
@@ -15,7 +15,7 @@ pub struct Watch {
 }
 
 impl Cuda {
-    /// A watch over this engine's stream.
+    /// Returns a watch for this engine's stream.
     ///
     /// # Errors
     /// [`CudaError::Lost`], [`CudaError::Driver`].
@@ -27,7 +27,8 @@ impl Cuda {
         })
     }
 
-    /// The time that the device takes for what `work` queues, in milliseconds, and what `work` gives. Waits for it.
+    /// Returns the device time of the work that `work` queues, in milliseconds, and the result of `work`. Waits for the
+    /// device.
     ///
     /// # Errors
     /// Those of `work`; [`CudaError::Lost`], [`CudaError::Driver`].
@@ -40,8 +41,8 @@ impl Cuda {
 }
 
 impl Watch {
-    /// The time from before what `work` queues to its end, in milliseconds, and what `work` gives. Waits for it. What else the
-    /// engine is asked for meanwhile, by another thread, counts too.
+    /// Returns the time from before the work that `work` queues to its end, in milliseconds, and the result of `work`.
+    /// Waits for the device. Work that another thread queues on the engine meanwhile counts too.
     ///
     /// # Errors
     /// Those of `work`; [`CudaError::Lost`], [`CudaError::Driver`].

@@ -1,16 +1,16 @@
-//! A histogram that threads record to without waiting for each other.
+//! A histogram that threads record to without waiting for one another.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use metrics::HistogramFn;
 
-/// Upper ends of the bins of times, in seconds; what takes longer is in one more.
+/// Upper ends of the bins of times, in seconds; longer times have one more bin.
 pub const LATENCIES: [f64; 12] = [
     1e-6, 4e-6, 1.6e-5, 6.4e-5, 2.56e-4, 1.024e-3, 4.096e-3, 1.6384e-2, 6.5536e-2, 0.262_144,
     1.048_576, 4.194_304,
 ];
 
-/// Upper ends of what is counted in pieces: requests, bytes.
+/// Upper ends of the bins of integers: requests, bytes.
 const POWERS: [f64; 16] = [
     1.0,
     2.0,
@@ -30,27 +30,27 @@ const POWERS: [f64; 16] = [
     16_777_216.0,
 ];
 
-/// How many values there were up to each end, and their sum.
+/// Number of values up to each end, and their sum.
 #[derive(Debug)]
 pub(super) struct Bins {
     ends: &'static [f64],
-    /// One more than ends, for what is beyond.
+    /// One more than ends, for values beyond all ends.
     counts: Box<[AtomicU64]>,
     /// An `f64`.
     sum: AtomicU64,
 }
 
-/// What [`Bins`] hold at a moment.
+/// The content of [`Bins`] at a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Counted {
     pub(super) ends: &'static [f64],
-    /// In each bin, not below its end.
+    /// Number of values in each bin, not cumulative.
     pub(super) counts: Vec<u64>,
     pub(super) sum: f64,
 }
 
 impl Bins {
-    /// Of times in seconds, or of anything else.
+    /// Returns bins of times in seconds, or of anything else.
     pub(super) fn new(seconds: bool) -> Self {
         let ends: &'static [f64] = if seconds { &LATENCIES } else { &POWERS };
         Self {
@@ -76,13 +76,13 @@ impl HistogramFn for Bins {
     }
 
     fn record_many(&self, value: f64, count: usize) {
-        // What is no number is beyond all ends, as Prometheus has it.
+        // NaN is beyond all ends, as in Prometheus.
         let bin = self.ends.iter().position(|&end| value <= end);
         let bin = bin.unwrap_or(self.ends.len());
         self.counts[bin].fetch_add(count as u64, Relaxed);
         let add = value * count as f64;
         let added = |sum: u64| Some((f64::from_bits(sum) + add).to_bits());
-        // It always gives a value.
+        // The closure always gives a value.
         let _ = self.sum.fetch_update(Relaxed, Relaxed, added);
     }
 }

@@ -1,4 +1,4 @@
-//! What was recorded as texts: Prometheus' format, version 0.0.4, and JSON.
+//! The recorded figures as text: the Prometheus format, version 0.0.4, and JSON.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use super::bins::Counted;
 use super::registry::{Handle, Recorded};
 use super::{Kind, Registry};
 
-/// A text in Prometheus' format, written piece by piece.
+/// A text in the Prometheus format, written piece by piece.
 #[derive(Debug, Default)]
 pub(crate) struct Text(String);
 
 impl Text {
-    /// Begins a family; `kind` is Prometheus' word.
+    /// Begins a family; `kind` is the Prometheus term.
     pub(crate) fn head(&mut self, name: &str, kind: &str, help: &str) {
         let Self(text) = self;
         if !help.is_empty() {
@@ -26,7 +26,7 @@ impl Text {
         let _ = writeln!(text, "# TYPE {name} {kind}");
     }
 
-    /// A line: the name and what follows it, labels, the value.
+    /// Writes a line: the name and its suffix, labels, the value.
     pub(crate) fn line(
         &mut self,
         name: &str,
@@ -45,7 +45,8 @@ impl Text {
         let _ = writeln!(text, "{close} {value}");
     }
 
-    /// The lines of a histogram: how many values were in each bin, and one more for what was beyond all ends; their sum.
+    /// Writes the lines of a histogram: the number of values in each bin, one more for values beyond all ends, and
+    /// their sum.
     pub(crate) fn histogram(
         &mut self,
         name: &str,
@@ -63,7 +64,7 @@ impl Text {
             below += count;
             bin(self, &end.to_string(), below);
         }
-        // What a scrape sees must add up, also of values that are being counted.
+        // The numbers in a scrape must add up, even if values are being counted now.
         let all: u64 = counts.iter().sum();
         bin(self, "+Inf", all);
         self.line(name, "_sum", labels, Number(sum));
@@ -75,7 +76,7 @@ impl Text {
     }
 }
 
-/// A label's value between quotes.
+/// Escapes a label's value for quotes.
 fn escaped(value: &str) -> Cow<'_, str> {
     if value.contains(['\\', '"', '\n']) {
         let value = value.replace('\\', r"\\").replace('"', "\\\"");
@@ -85,7 +86,7 @@ fn escaped(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// A name as Prometheus takes it: letters, digits, `_` and `:`.
+/// Returns a valid Prometheus name: letters, digits, `_` and `:`.
 fn plain(name: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == ':' {
@@ -97,7 +98,7 @@ fn plain(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-/// As Prometheus writes numbers.
+/// Formats numbers as Prometheus does.
 struct Number(f64);
 
 impl fmt::Display for Number {
@@ -144,7 +145,7 @@ enum ValueJson {
     Histogram {
         count: u64,
         sum: f64,
-        /// Upper ends and how many were in each bin; the last has no end.
+        /// Upper end and number of values of each bin; the last has no end.
         bins: Vec<(Option<f64>, u64)>,
     },
 }
@@ -172,7 +173,8 @@ impl ValueJson {
 }
 
 impl Registry {
-    /// All figures as they are now, in the text format that Prometheus scrapes (version 0.0.4), by name and labels.
+    /// Returns all current figures, in the text format that Prometheus scrapes (version 0.0.4), sorted by name and
+    /// labels.
     pub fn to_prometheus(&self) -> String {
         let mut text = Text::default();
         for (
@@ -209,8 +211,9 @@ impl Registry {
         text.finish()
     }
 
-    /// The same as JSON, indented: `families`, each with `name`, `kind`, `unit`, `help` and `series`, these with `labels` and either `value`
-    /// or `count`, `sum` and `bins`, pairs of an upper end (the last has none) and how many values lie in the bin.
+    /// Returns the same as indented JSON. `families` is a list, each entry with `name`, `kind`, `unit`, `help` and
+    /// `series`. Each series has `labels` and either `value` or `count`, `sum` and `bins`. A bin is a pair of its upper
+    /// end (the last has none) and its number of values.
     pub fn to_json(&self) -> String {
         let kept = self.lock();
         let families = kept.families.iter().map(|(name, family)| {
@@ -232,7 +235,7 @@ impl Registry {
         let families = Families {
             families: families.collect(),
         };
-        // Numbers, names and lists: there is nothing in it that could fail.
+        // Numbers, names and lists: nothing in it can fail.
         serde_json::to_string_pretty(&families).unwrap_or_default()
     }
 }

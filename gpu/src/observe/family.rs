@@ -1,37 +1,37 @@
-//! The names of all that is recorded.
+//! The names of all recorded figures.
 
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Unit};
 use serde::Serialize;
 
-/// Counters, gauges and histograms of one name, that differ by their labels.
+/// Counters, gauges or histograms with one name, which differ by their labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// As exporters have it.
+    /// Its name in exporters.
     pub name: &'static str,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What it counts in.
+    /// Its unit.
     pub unit: Unit,
-    /// What it tells, in a sentence.
+    /// Its meaning, in a sentence.
     pub help: &'static str,
     /// Names of its labels.
     pub labels: &'static [&'static str],
 }
 
-/// What a family is.
+/// The kind of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Goes up only.
+    /// Only increases.
     Counter,
-    /// Is what it was set to last.
+    /// Has the value that it was last set to.
     Gauge,
-    /// How many values there were up to each of several ends, and their sum.
+    /// Number of values up to each of several ends, and their sum.
     Histogram,
 }
 
 impl Kind {
-    /// `counter`, `gauge` or `histogram`.
+    /// Returns `counter`, `gauge` or `histogram`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// Handles that do nothing unless a recorder is installed now.
+/// Metadata of handles, which do nothing unless a recorder is installed now.
 fn metadata() -> Metadata<'static> {
     Metadata::new(module_path!(), Level::INFO, Some(module_path!()))
 }
@@ -55,7 +55,7 @@ fn key(family: &Family, values: &[&str]) -> Key {
     Key::from_parts(family.name, labels)
 }
 
-/// A counter of a family, with the values of its labels.
+/// Returns a counter of a family, with the values of its labels.
 pub(crate) fn counter(family: &Family, values: &[&str]) -> Counter {
     metrics::with_recorder(|recorder| {
         let name = KeyName::from(family.name);
@@ -84,7 +84,7 @@ pub(crate) fn histogram(family: &Family, values: &[&str]) -> Histogram {
 
 macro_rules! families {
     ($($(#[$on:meta])* $constant:ident: $kind:ident $unit:ident $name:literal $labels:expr, $help:literal;)+) => {
-        /// Each family, by a name of its own.
+        /// Each family, as a constant.
         pub(crate) mod of {
             use super::{Family, Kind, Unit};
             $(
@@ -99,7 +99,7 @@ macro_rules! families {
             )+
         }
 
-        /// All that is recorded. Those of `tercet_device_` need the feature `cuda`.
+        /// All recorded families. Those of `tercet_device_` need the feature `cuda`.
         pub const FAMILIES: &[Family] = &[$($(#[$on])* of::$constant),+];
     };
 }

@@ -1,13 +1,14 @@
-//! How full something is.
+//! Gauges of how full a pool is.
 
 use metrics::{Counter, Gauge};
 use tercet_core::pool::Stats;
 
 use super::family::{Family, counter, gauge, of};
 
-/// Gauges of a pool: what is in use, the most that was, the most that may be; and how often there was no room.
+/// Gauges of a pool: current use, highest use, and capacity; and a counter of how often there was no room.
 ///
-/// Pools of `tercet_core` count by themselves and know of no recorder: whoever has one shows its [`Stats`] when he likes.
+/// Pools of `tercet_core` have their own counts and know no recorder: call [`Level::show`] with their [`Stats`] at any
+/// time.
 ///
 /// ```
 /// use tercet_core::pool::Stats;
@@ -27,13 +28,13 @@ pub struct Level {
 }
 
 impl Level {
-    /// Of a pool that has this name: `tercet_pool_…`.
+    /// Returns the gauges of a pool with this name: `tercet_pool_…`.
     pub fn pool(name: &str) -> Self {
         let families = [of::POOL_IN_USE, of::POOL_HIGH_WATER, of::POOL_CAPACITY];
         Self::of(families, of::POOL_REFUSED, &[name])
     }
 
-    /// Of other families: in use, high water, capacity; refused.
+    /// Returns gauges of other families: in use, high water, capacity; refused.
     pub(crate) fn of(gauges: [Family; 3], refused: Family, labels: &[&str]) -> Self {
         let [in_use, high_water, capacity] = gauges.map(|family| gauge(&family, labels));
         Self {
@@ -44,7 +45,7 @@ impl Level {
         }
     }
 
-    /// Shows how full it is now.
+    /// Records how full the pool is now.
     #[inline]
     pub fn show(&self, stats: &Stats) {
         self.in_use.set(stats.in_use as f64);

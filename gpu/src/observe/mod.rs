@@ -1,9 +1,9 @@
-//! Counters, gauges and histograms of what runs here, for whoever listens: through the facade [`metrics`].
+//! Counters, gauges and histograms of the work in this process, recorded through the facade [`metrics`].
 //!
-//! [`crate::dispatch`], [`crate::batch`], [`crate::cache`] and the CUDA engine record what they do to the recorder that the program has
-//! installed: one of its own, such as a Prometheus exporter's, or a [`Registry`], which needs nothing else and gives Prometheus' text
-//! and JSON. [`FAMILIES`] has every name, with its labels, its unit and a sentence; `grafana/tercet.json` beside this crate is a dashboard
-//! of them.
+//! [`crate::dispatch`], [`crate::batch`], [`crate::cache`] and the CUDA engine record their work to the recorder that
+//! the program has installed. This is either the program's own, such as a Prometheus exporter's, or a [`Registry`],
+//! which needs nothing else and writes Prometheus text and JSON. [`FAMILIES`] lists every name, with its labels, its
+//! unit and a sentence; `grafana/tercet.json` beside this crate is a dashboard of them.
 //!
 //! ```
 //! use tercet_core::block::Format;
@@ -21,18 +21,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A recorder is installed first. A queue, a cache or a device looks for it when it is made, a dispatcher when an engine does its first
-//! call of an operation; what is done before is in their own figures alone ([`Dispatcher::metrics`](crate::dispatch::Dispatcher::metrics),
-//! `stats`).
+//! Install the recorder first. A queue, a cache or a device looks for it when it is made, and a dispatcher when an
+//! engine does its first call of an operation. Earlier work is only in their own figures
+//! ([`Dispatcher::metrics`](crate::dispatch::Dispatcher::metrics), `stats`).
 //!
 //! # Throughput
-//! is no family of its own: `rate(tercet_bytes_total[1m])` over `rate(tercet_call_seconds_sum[1m])` is bytes a second of work, over nothing
-//! bytes a second of the clock; with `tercet_elements_total` elements, with `tercet_work_total` multiply-adds.
+//! Throughput is not a separate family. `rate(tercet_bytes_total[1m])` is bytes per second of wall time; divided by
+//! `rate(tercet_call_seconds_sum[1m])` it is bytes per second of work. `tercet_elements_total` gives elements in the
+//! same way, and `tercet_work_total` multiply-adds.
 //!
 //! # Cost
-//! Without a recorder a handle is an empty option: six figures cost 4 ns, and a call of 32 values by a dispatcher 217 ns more than a direct one,
-//! counters, span and choice included. With a [`Registry`] the figures cost 44 ns and the call 274 ns; with a
-//! [`Monitor`](crate::dispatch::Monitor) instead 262 ns. Two cores of an Intel Xeon, the profile of tests, 23 November 2026:
+//! Without a recorder a handle is an empty option: six figures cost 4 ns, and a dispatcher's call of 32 values takes
+//! 217 ns more than a direct one, including counters, span and choice. With a [`Registry`] the figures cost 44 ns and
+//! the call 274 ns; with a [`Monitor`](crate::dispatch::Monitor) instead 262 ns. Measured on two cores of an Intel
+//! Xeon, in the test profile, 23 November 2026:
 //! `cargo test -p tercet-gpu --lib -- --ignored overhead --nocapture --test-threads 1`.
 #![forbid(unsafe_code)]
 

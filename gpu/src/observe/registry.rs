@@ -1,4 +1,4 @@
-//! A recorder that keeps figures, and gives them as texts.
+//! A recorder that stores figures, and exports them as text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,22 +10,23 @@ use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, Share
 use super::Kind;
 use super::bins::Bins;
 
-/// Keeps all that a process records through [`metrics`], Tercet's figures and others': a [`Recorder`] to be installed
-/// ([`Registry::install`]) or lent to one thread ([`metrics::with_local_recorder`]). Clones are handles of the same one.
+/// Stores all figures that a process records through [`metrics`], Tercet's and others. It is a [`Recorder`], to be
+/// installed ([`Registry::install`]) or lent to one thread ([`metrics::with_local_recorder`]). Clones are handles of
+/// the same registry.
 ///
-/// Times are counted in the bins of [`LATENCIES`](super::LATENCIES), by their names' end `_seconds` or by their unit;
-/// whatever else a histogram is of in powers of two. A name that comes as two kinds is the first one's; the other gets a handle that does
-/// nothing.
+/// A histogram whose name ends in `_seconds`, or whose unit is a time, uses the bins of
+/// [`LATENCIES`](super::LATENCIES); any other histogram uses powers of two. If a name is used for two kinds, the first
+/// kind counts, and the other gets a handle that does nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Registry(Arc<Mutex<Kept>>);
 
-/// What was named, and what was counted.
+/// The descriptions and the recorded figures.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) families: BTreeMap<String, Recorded>,
 }
 
-/// A family as it was recorded.
+/// A recorded family.
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) kind: Kind,
@@ -35,7 +36,7 @@ pub(super) struct Recorded {
     pub(super) series: BTreeMap<Labels, Handle>,
 }
 
-/// Names and values, in the order in which they were given.
+/// Names and values, in the given order.
 pub(super) type Labels = Vec<(String, String)>;
 
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ pub(super) enum Handle {
     Histogram(Arc<Bins>),
 }
 
-/// The process has a recorder already.
+/// The process already has a recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlreadyRecording;
 
@@ -58,15 +59,15 @@ impl fmt::Display for AlreadyRecording {
 impl std::error::Error for AlreadyRecording {}
 
 impl Registry {
-    /// One that nobody records to yet.
+    /// Returns a registry that nobody records to yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One that the whole process records to from now on.
+    /// Installs a registry that the whole process records to from now on.
     ///
     /// # Errors
-    /// [`AlreadyRecording`] where there is another.
+    /// [`AlreadyRecording`] if there is another recorder.
     pub fn install() -> Result<Self, AlreadyRecording> {
         let registry = Self::new();
         let installed = metrics::set_global_recorder(registry.clone());
@@ -75,7 +76,7 @@ impl Registry {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Kept> {
-        // Whoever panicked left whole families.
+        // A thread that panicked left whole families.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

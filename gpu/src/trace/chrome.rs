@@ -1,4 +1,5 @@
-//! Events in Chrome's trace event format: "JSON Object Format" with complete events (`ph` X) and names (`ph` M), times in microseconds.
+//! Events in Chrome's trace event format: "JSON Object Format" with complete events (`ph` X) and names (`ph` M), times
+//! in microseconds.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -7,10 +8,10 @@ use serde_json::Value;
 
 use super::{Event, Lane, Recorded};
 
-/// The processor's number among processes, of which viewers make a group each; devices come after it.
+/// The processor's number among processes, each of which viewers show as a group; devices come after it.
 const PROCESSOR: usize = 1;
 
-/// Process and thread of a lane.
+/// Returns the process and thread of a lane.
 fn place(lane: Lane) -> (usize, usize) {
     match lane {
         Lane::Thread(number) => (PROCESSOR, number + 1),
@@ -23,7 +24,7 @@ fn place(lane: Lane) -> (usize, usize) {
     }
 }
 
-/// Writes all of it.
+/// Writes all events.
 pub(super) fn write(recorded: &Recorded, out: &mut impl Write) -> io::Result<()> {
     let kept = recorded.lock();
     write!(out, r#"{{"displayTimeUnit":"ms","traceEvents":["#)?;
@@ -76,7 +77,7 @@ fn complete(out: &mut impl Write, event: &Event) -> io::Result<()> {
     )
 }
 
-/// To the nanosecond.
+/// Formats microseconds, to the nanosecond.
 fn microseconds(time: Duration) -> String {
     let nanoseconds = time.as_nanos();
     format!("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000)

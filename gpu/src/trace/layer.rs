@@ -1,4 +1,4 @@
-//! Spans to events: an event each time that a thread leaves one.
+//! Converts spans to events: one event each time that a thread leaves a span.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -13,13 +13,14 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::{Lane, Recorded};
 
-/// What listens.
+/// The subscriber layer.
 pub(super) struct Spans(pub(super) Arc<Recorded>);
 
 /// A span's fields, as members of a JSON object.
 struct Members(String);
 
-/// When a span was entered, by whoever is in it: one after another, since a span of the flows is entered where it is made.
+/// Times when a span was entered by the threads in it: one after another, because a span of the flows is entered where
+/// it is made.
 struct Entered(Vec<Instant>);
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Spans {
@@ -64,7 +65,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Sp
     }
 }
 
-/// The number of this thread.
+/// Returns the number of this thread.
 fn thread(recorded: &Recorded) -> usize {
     thread_local! {
         static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };

@@ -1,12 +1,13 @@
-//! One time line of the processor's threads and of devices: what ran when, for Perfetto or Chrome's `about:tracing`.
+//! Records one timeline of CPU threads and devices, for Perfetto or Chrome's `about:tracing`.
 //!
-//! [`Recorder::start`] listens, for the whole process, to the spans ([`tracing`]) of `tercet-host`'s flows and engines, of a dispatcher's
-//! calls, a queue's batches and a cache's copies, and has every CUDA engine that is made from then on mark what it queues: kernels, copies in,
-//! copies out, and what several devices do together (NCCL's collectives, on each device's row of kernels). [`Recorder::write`] gives it as JSON in
-//! Chrome's trace event format, which <https://ui.perfetto.dev> opens.
+//! For the whole process, [`Recorder::start`] records the spans ([`tracing`]) of `tercet-host`'s flows and engines, of
+//! a dispatcher's calls, a queue's batches and a cache's copies. Every CUDA engine made from then on marks the work
+//! that it queues: kernels, copies in, copies out, and common work of several devices (NCCL's collectives, on each
+//! device's row of kernels). [`Recorder::write`] writes it as JSON in Chrome's trace event format, which
+//! <https://ui.perfetto.dev> opens.
 //!
-//! Without a recorder a span costs one look at a number, and a device nothing. With one a span costs some hundred nanoseconds on the
-//! processor, and what a device is given two marks in its queue.
+//! Without a recorder a span reads one number, and a device does nothing extra. With a recorder a span takes some
+//! hundred nanoseconds on the processor, and each piece of device work has two marks in the device's queue.
 //!
 //! ```
 //! use tercet_core::quant::{Method, int8};
@@ -41,21 +42,21 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer as _, filter};
 
-/// What is recorded of the process, once it is.
+/// The recorded data of the process, once recording has started.
 static RECORDED: OnceLock<Arc<Recorded>> = OnceLock::new();
 
-/// Events that are kept: about 200 MB. What comes after is counted.
+/// Maximum number of events that are kept: about 200 MB. Later events are only counted.
 const MOST: usize = 1 << 21;
 
-/// Records what the process does, from [`Recorder::start`] on.
+/// Records the work of the process, from [`Recorder::start`] on.
 #[derive(Clone, Debug)]
 pub struct Recorder(Arc<Recorded>);
 
 impl Recorder {
-    /// Starts, once a process.
+    /// Starts recording, once per process.
     ///
     /// # Errors
-    /// [`AlreadyListening`] where this was called before, or the process has another global subscriber of [`tracing`]'s.
+    /// [`AlreadyListening`] if this was called before, or the process has another global subscriber of [`tracing`].
     pub fn start() -> Result<Self, AlreadyListening> {
         let recorded = Arc::new(Recorded {
             begun: Instant::now(),
@@ -71,7 +72,7 @@ impl Recorder {
         Ok(Self(Arc::clone(recorded)))
     }
 
-    /// Writes what was recorded so far; of a device what it was given by engines that were dropped, or that waited since.
+    /// Writes the events recorded so far. Device work is included if its engine was dropped, or has waited since.
     ///
     /// # Errors
     /// The writer's.
@@ -79,14 +80,14 @@ impl Recorder {
         chrome::write(&self.0, out)
     }
 
-    /// How many events there are, and how many more did not fit.
+    /// Returns the number of events, and of those that did not fit.
     pub fn events(&self) -> (usize, u64) {
         let kept = self.0.lock();
         (kept.events.len(), kept.left_out)
     }
 }
 
-/// The process has a subscriber of spans already, of this module's or another's.
+/// The process already has a subscriber of spans, from this module or another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlreadyListening;
 
@@ -98,7 +99,7 @@ impl fmt::Display for AlreadyListening {
 
 impl std::error::Error for AlreadyListening {}
 
-/// What CUDA engines that are made now are to mark.
+/// Returns the recording that CUDA engines made now must mark their work in.
 #[cfg(feature = "cuda")]
 pub(crate) fn recorded() -> Option<&'static Arc<Recorded>> {
     RECORDED.get()
@@ -119,18 +120,19 @@ struct Kept {
     threads: Vec<String>,
     /// Names of devices, by their numbers.
     devices: Vec<(usize, String)>,
-    /// Where the last event of a device's row ended.
+    /// End of the last event in each row of a device.
     ends: HashMap<Lane, Duration>,
 }
 
 impl Kept {
-    /// When an event of a device's row begins.
+    /// Returns the start of an event in a device's row.
     ///
-    /// A device tells times as f32 milliseconds, so that what comes after another may seem to begin before its end, by what those round:
-    /// viewers would take the two for nested. They round too, where they add lengths to beginnings: one nanosecond lies between.
+    /// A device returns times as f32 milliseconds, so an event after another may seem to begin before its end because
+    /// of rounding: viewers would show the two as nested. Viewers also round when they add lengths to starts, so one
+    /// nanosecond is left between.
     fn after_the_last(&mut self, lane: Lane, start: Duration, length: Duration) -> Duration {
         let last = self.ends.entry(lane).or_default();
-        // Two times of so many seconds, of 24 bits each, and a length.
+        // Rounding of two times of this many seconds, with 24 bits each, and of a length.
         let rounded = *last / (1 << 21) + Duration::from_nanos(100);
         let start = match start + rounded >= *last {
             true => start.max(*last + Duration::from_nanos(1)),
@@ -141,7 +143,7 @@ impl Kept {
     }
 }
 
-/// Something that took time.
+/// A piece of work with a duration.
 #[derive(Debug)]
 struct Event {
     lane: Lane,
@@ -149,11 +151,11 @@ struct Event {
     /// Since the recorder was started.
     start: Duration,
     length: Duration,
-    /// What else is known: JSON, an object's members.
+    /// Other data: the members of a JSON object.
     about: String,
 }
 
-/// Where an event is shown.
+/// The row that shows an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Lane {
     /// A thread of the processor.
@@ -171,7 +173,7 @@ pub(crate) enum Lane {
 
 impl Recorded {
     fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
-        // Whoever panicked left whole events.
+        // A thread that panicked left whole events.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -202,14 +204,14 @@ impl Recorded {
         }
     }
 
-    /// A number for this thread, which has none.
+    /// Returns a number for this thread, which has none yet.
     fn number_thread(&self, name: String) -> usize {
         let mut kept = self.lock();
         kept.threads.push(name);
         kept.threads.len() - 1
     }
 
-    /// Says what a device is called.
+    /// Sets the name of a device.
     #[cfg(feature = "cuda")]
     pub(crate) fn name_device(&self, ordinal: usize, name: &str) {
         let mut kept = self.lock();

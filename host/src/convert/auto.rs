@@ -1,4 +1,4 @@
-//! A block format for each tensor, within a budget of bits.
+//! Chooses a block format for each tensor, within a budget of bits.
 
 use tercet_core::block::Format;
 use tercet_core::quant::adaptive::{Adaptive, AdaptiveError, Cost};
@@ -16,7 +16,8 @@ use crate::dtype::DType;
 use crate::source::{Source, TILE};
 use crate::{Error, Model, Progress};
 
-/// What a tensor may become, the smallest first. Each is one reading of the tensor more, so the formats between Q4_0 and Q8_0 are left out.
+/// The formats to choose from, the smallest first. Each needs one more reading of the tensor, so the formats between
+/// Q4_0 and Q8_0 are left out.
 const CHOICES: [Choice; 6] = [
     Choice::Blocks(Format::Tq1_0),
     Choice::Blocks(Format::Tq2_0),
@@ -26,7 +27,7 @@ const CHOICES: [Choice; 6] = [
     Choice::F16,
 ];
 
-/// How often `auto` reads a tensor before it is written: once for its extremes, once for each choice.
+/// How often `auto` reads a tensor before it is written: once for its extremes, and once for each choice.
 pub(crate) const PASSES: u64 = 1 + CHOICES.len() as u64;
 
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +36,10 @@ enum Choice {
     F16,
 }
 
-/// Replaces the block formats of a plan by those of least total squared error within `options.bits`.
+/// Replaces the block formats of a plan by those with the least total squared error within `options.bits`.
 ///
-/// Each tensor is encoded in every format that its rows divide into, so this takes [`PASSES`] times the reading
-/// of a plain conversion. With `importance` what counts is [`Weighed::relative`]. `None` where no tensor is to be quantized.
+/// Each tensor is encoded in every format that its rows divide into, so this takes [`PASSES`] times the reading of a
+/// plain conversion. With `importance` the error is [`Weighed::relative`]. `None` if no tensor is to be quantized.
 pub(super) fn choose(
     steps: &mut impl ConversionSteps,
     model: &Model,
@@ -53,7 +54,8 @@ pub(super) fn choose(
     let open = |step: &&mut Step<'_>| step.is_quantizing();
     for step in plan.iter_mut().filter(open) {
         progress.tensor(step.source.tensor.name);
-        // Values that are not finite end it here; what fails below is a scale or a value too large for a choice.
+        // Values that are not finite end it here; later failures mean that a scale or a value is too large for a
+        // choice.
         stats::of_tensor(&step.source)?;
         let weights = importance.map(|of| importance::of_inputs(of, &step.source));
         let weights = weights.transpose()?;
@@ -85,7 +87,7 @@ pub(super) fn choose(
     let allocation = problem.choose(&mut chosen).map_err(|error| {
         let reason = match error {
             AdaptiveError::Infeasible { minimal, .. } => {
-                // Rounded up, so that the number told is enough.
+                // Rounded up, so that the reported number is enough.
                 let least = (minimal as f64 * 8.0 / values as f64 * 1e4).ceil() / 1e4;
                 format!("{bits} bits a weight are too few; the smallest formats take {least}")
             }
@@ -109,7 +111,7 @@ pub(super) fn choose(
     }))
 }
 
-/// Bytes and squared error of a tensor in a format; `None` where it cannot take it.
+/// Returns bytes and squared error of a tensor in a format; `None` if the format does not fit.
 fn cost(
     steps: &mut impl ConversionSteps,
     source: &Source<'_>,
@@ -150,20 +152,20 @@ fn cost(
     Some(Cost { bytes, error })
 }
 
-/// What the products of a matrix are off by, its inputs being taken for independent: their squared error beside their squares.
+/// The error of a matrix' products, assuming independent inputs: their squared error and their squares.
 struct Weighed<'a, 's> {
     source: &'a Source<'s>,
     codec: Codec,
-    /// What a square counts, for each input.
+    /// The weight of a square, for each input.
     weights: &'a [f64],
-    /// The first value that is not in yet.
+    /// The first value that was not added yet.
     first: usize,
     error: f64,
     energy: f64,
 }
 
 impl Weighed<'_, '_> {
-    /// Adds the errors of the values that those bytes stand for, which go on where the last did, each in its order.
+    /// Adds the errors of the values in these bytes, which continue after the last ones; both are in their own order.
     fn add(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let (len, size) = self.codec.dtype().block();
         let (mut original, mut restored) = (Vec::new(), vec![0.0; TILE]);
@@ -184,7 +186,7 @@ impl Weighed<'_, '_> {
         Ok(())
     }
 
-    /// The one divided by the other; `None` where they are no numbers.
+    /// Returns the quotient of the two; `None` if they are not numbers.
     fn relative(&self) -> Option<f64> {
         let relative = match self.error {
             0.0 => 0.0,

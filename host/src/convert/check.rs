@@ -1,4 +1,4 @@
-//! Which output holds which target, and which options go together.
+//! Checks that the output fits the target, and that options fit each other.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::options::{Grid, Per, QuantizeOptions, Target, read_only};
 use crate::Error;
 use crate::model::Container;
 
-/// The format that an output's extension names.
+/// Returns the format for an output's extension.
 pub(crate) fn container(out: &Path) -> Result<Container, Error> {
     match out.extension().and_then(|extension| extension.to_str()) {
         Some("safetensors") => Ok(Container::Safetensors),
@@ -90,7 +90,7 @@ pub(crate) fn together(options: &QuantizeOptions) -> Result<(), Error> {
     }
 }
 
-/// llama.cpp's number of a file whose tensors are mostly of a format; mixtures have none.
+/// Returns llama.cpp's number of a file whose tensors are mostly of a format; mixtures have none.
 pub(crate) fn file_type(target: Target) -> Option<u32> {
     match target {
         Target::Blocks(format) => Some(format.gguf_file_type()),

@@ -1,4 +1,4 @@
-//! Blocks of GGUF and plain floats: how a run of values is coded.
+//! GGUF blocks and plain floats: how a run of values is encoded.
 
 use tercet_core::block::{BlockError, Format};
 use tercet_core::quant::{Rule, ScaleRule};
@@ -10,7 +10,7 @@ use crate::floats;
 use crate::simd::{Backend, Stores};
 use crate::source::place_block;
 
-/// Turns values into bytes and back. A tile is a multiple of every codec's block.
+/// Converts values to bytes and back. A tile is a multiple of every codec's block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Codec {
     Floats(DType),
@@ -22,7 +22,7 @@ pub(crate) enum Codec {
 }
 
 impl Codec {
-    /// Blocks of a format; formats with one rule of their own take no other.
+    /// Returns blocks of a format; formats with their own rule accept no other.
     pub(crate) fn blocks(format: Format, options: &QuantizeOptions) -> Self {
         let ternary = format.is_ternary();
         let own = match options.target {
@@ -40,7 +40,7 @@ impl Codec {
         }
     }
 
-    /// The type of the encoded tensor.
+    /// Returns the type of the encoded tensor.
     pub(crate) fn dtype(self) -> DType {
         match self {
             Self::Floats(dtype) => dtype,
@@ -96,7 +96,7 @@ impl Coder for Codec {
     }
 }
 
-/// What a format refuses of the values that begin at `first`.
+/// Describes why a format refuses values that begin at `first`.
 pub(super) fn refusal(format: Format, first: usize, error: BlockError) -> String {
     match error {
         BlockError::NotFinite { index } => format!("value {} is not finite", first + index),

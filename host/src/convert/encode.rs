@@ -1,4 +1,4 @@
-//! Tensors of blocks or plain floats: one read of the values.
+//! Tensors of blocks or plain floats, in one read of the values.
 
 use super::codec::Codec;
 use super::measure::Loss;
@@ -9,14 +9,14 @@ use super::stream::{Encoder, Parts, Sink, stream};
 use crate::source::{CHUNK, Source};
 use crate::{Error, Progress};
 
-/// A tensor on its way through a codec.
+/// A tensor in conversion by a codec.
 struct Coded<'a, 's, H> {
     steps: &'a mut H,
     source: &'a Source<'s>,
     codec: Codec,
     flushed: u64,
-    /// `None` for a source that is quantized itself: what was restored from codes is not the original that an error could be
-    /// told from.
+    /// `None` for a source that is itself quantized: its restored values are not the original, so there is no error to
+    /// measure.
     loss: Option<Loss>,
 }
 

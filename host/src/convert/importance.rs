@@ -1,5 +1,5 @@
-//! How much each value of a tensor matters: from a file of tensors with the same names and shapes, or, input by input of a matrix, from one of
-//! llama.cpp's form.
+//! The importance of each value of a tensor: from a file of tensors with the same names and shapes, or, for each input
+//! of a matrix, from a file in llama.cpp's form.
 
 use tercet_core::palette::MAX_WEIGHT;
 
@@ -14,14 +14,14 @@ use crate::{Error, Model};
 pub(crate) struct Importance<'a> {
     source: Source<'a>,
     largest: f64,
-    /// What the largest becomes: as much as 32 bits and the sum of all allow.
+    /// The integer for the largest importance: as large as 32 bits and the sum of all allow.
     top: f64,
 }
 
 impl<'a> Importance<'a> {
-    /// Finds a tensor's importances and their scale: one pass.
+    /// Finds a tensor's importances and their scale, in one pass.
     ///
-    /// Refuses what is negative, not finite, or 0 throughout.
+    /// Refuses importances that are negative, not finite, or 0 throughout.
     pub(crate) fn of(model: &'a Model, name: &str) -> Result<Self, Error> {
         let source = find(model, name)?;
         let stats = stats::of_tensor(&source)?;
@@ -40,7 +40,7 @@ impl<'a> Importance<'a> {
         })
     }
 
-    /// Reads the importances from value `first` on: x / largest · top, half to even.
+    /// Reads the importances from value `first` on: x / largest · top, rounded half to even.
     pub(crate) fn read(&self, first: usize, out: &mut [u32]) -> Result<(), Error> {
         let mut values = vec![0.0; out.len()];
         self.source.read(first, &mut values)?;
@@ -51,15 +51,17 @@ impl<'a> Importance<'a> {
     }
 }
 
-/// Matrices of language models that files may say nothing of: the embedding, which is looked up and, unless it is the head too, not multiplied, and the
-/// head, which llama-imatrix leaves out unless it is asked for it.
+/// Matrices of language models that a file may omit: the embedding, which is looked up and not multiplied unless it is
+/// also the head, and the head, which llama-imatrix omits unless it is requested.
 const OUTER: [&str; 2] = ["token_embd.weight", "output.weight"];
 
-/// The mean square of each input of a matrix, as [`Inputs::write`](crate::language::Inputs::write) and llama-imatrix write their sums. All inputs
-/// of an embedding or a head that is not among them count alike.
+/// Returns the mean square of each input of a matrix, from the sums that
+/// [`Inputs::write`](crate::language::Inputs::write) and llama-imatrix write. If an embedding or a head is missing, all
+/// its inputs count the same.
 ///
 /// # Errors
-/// [`Error::NoSuchTensor`]; [`Error::Tensor`] for another number of inputs than the matrix has, and for what is no sum of squares of some rows.
+/// [`Error::NoSuchTensor`]; [`Error::Tensor`] for another number of inputs than the matrix has, and for values that
+/// cannot be sums of squares of some rows.
 pub(super) fn of_inputs(model: &Model, matrix: &Source<'_>) -> Result<Vec<f64>, Error> {
     let name = matrix.tensor.name;
     let cols = matrix.tensor.row();
@@ -103,7 +105,7 @@ fn find<'a>(model: &'a Model, name: &str) -> Result<Source<'a>, Error> {
     Source::new(model, found)
 }
 
-/// Checks before a byte is written that every palette finds plain numbers of its own shape.
+/// Checks before a byte is written that every palette has importances that are plain numbers in its own shape.
 pub(crate) fn check(model: &Model, steps: &[Step<'_>]) -> Result<(), Error> {
     let palettes = |step: &&Step<'_>| matches!(step.action, Action::Palette(_));
     for step in steps.iter().filter(palettes) {

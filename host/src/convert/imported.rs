@@ -1,4 +1,4 @@
-//! Models of language from files of another make: metadata of their own, and a way for each tensor.
+//! Converts language models from other file formats: with new metadata, and an action for each tensor.
 
 use std::path::Path;
 use std::time::Instant;
@@ -19,35 +19,36 @@ use crate::model::{Container, Tensor};
 use crate::source::{Source, is_sidecar};
 use crate::{Error, Model, Progress};
 
-/// What becomes of a tensor.
+/// The result of a tensor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// How its values become bytes.
+    /// How its values are converted to bytes.
     pub(crate) action: Action,
-    /// As [`Source::paired`] has it.
+    /// As in [`Source::paired`].
     pub(crate) head: Option<usize>,
 }
 
-/// What an imported model becomes.
+/// The result of an imported model.
 pub(crate) struct Import<'a> {
-    /// The type that the file names as that of most matrices.
+    /// The type that the file states as that of most matrices.
     pub(crate) dtype: DType,
-    /// What becomes of a tensor of the model.
+    /// Returns the result of a tensor of the model.
     pub(crate) place: &'a dyn Fn(&Tensor<'_>) -> Result<Place, Error>,
     /// The file's metadata.
     pub(crate) entries: &'a [Pair<'a>],
-    /// Files besides the model's that were read.
+    /// Other files that were read, beside the model's.
     pub(crate) beside: &'a [&'a Path],
-    /// Replace an output that exists.
+    /// Replaces an existing output.
     pub(crate) force: bool,
 }
 
-/// Writes a model of plain floats and packed codes as GGUF, by all threads; memory and atomicity are those of [`super::quantize`].
+/// Writes a model of plain floats and packed codes as GGUF, on all threads; memory and atomicity are those of
+/// [`super::quantize`].
 ///
 /// # Errors
-/// [`Error::Unsupported`] where `out` names another format; [`Error::Tensor`] for a value that is not finite or too large for the
-/// type, with its index, and for rows that do not divide into the type's blocks; [`Error::Options`] for a type that nothing is
-/// written in; those of [`Output`].
+/// [`Error::Unsupported`] if `out` has the extension of another format; [`Error::Tensor`] for a value that is not
+/// finite or too large for the type, with its index, and for rows that do not divide into the type's blocks;
+/// [`Error::Options`] for a type that cannot be written; those of [`Output`].
 pub(crate) fn imported(
     model: &Model,
     import: &Import<'_>,
@@ -63,7 +64,7 @@ pub(crate) fn imported(
     let inputs = model.files().chain(import.beside.iter().copied());
     let output = Output::create(out, inputs, import.force)?;
     let mut plan = Vec::new();
-    // What lies beside packed tensors goes into their scales.
+    // Tensors beside packed tensors become part of their scales.
     for tensor in (model.tensors()).filter(|tensor| !is_sidecar(model, tensor.name)) {
         let Place { action, head } = (import.place)(&tensor)?;
         let source = Source::new(model, tensor)?;
@@ -96,7 +97,8 @@ pub(crate) fn imported(
 }
 
 impl Place {
-    /// Values in one type; all else but matrices in `f32`, which is no copy, so that a value that is not finite is found.
+    /// Converts values to one type; all tensors except matrices to `f32`, without a copy, so that a value that is not
+    /// finite is found.
     pub(crate) fn floats_or(dtype: DType, tensor: &Tensor<'_>) -> Result<Self, Error> {
         let codec = match tensor.shape {
             [_, _] => codec(dtype)?.0,
@@ -107,7 +109,7 @@ impl Place {
     }
 }
 
-/// How values become a type, and GGUF's number of a file that is mostly of it.
+/// Returns how values are converted to a type, and GGUF's number of a file that is mostly of it.
 pub(crate) fn codec(dtype: DType) -> Result<(Codec, u32), Error> {
     let file_type = match dtype {
         DType::F32 => 0,

@@ -1,4 +1,5 @@
-//! Language models in GGUF: matrices take the format that is asked for, and what stands beside them another, so that the model runs.
+//! Language models in GGUF: matrices get the requested format, and the other tensors another one, so that the model
+//! runs.
 
 use tercet_core::block::Format;
 
@@ -11,15 +12,15 @@ use crate::model::{Container, Tensor};
 /// The note of an embedding and of a head.
 const BESIDE: &str = "the embedding or the head: q8_0, one scale a row";
 
-/// What is known of a language model before its tensors are looked at.
+/// Facts about a language model that are known before its tensors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Language {
-    /// Whether it is trained with ternary matrices, one scale each.
+    /// True if it is trained with ternary matrices, with one scale each.
     is_bitnet: bool,
 }
 
 impl Language {
-    /// `None` of what is no GGUF file of an architecture that is run.
+    /// Returns `None` if it is no GGUF file of an architecture that is run.
     pub(super) fn of(model: &Model) -> Option<Self> {
         if model.container() != Container::Gguf {
             return None;
@@ -34,8 +35,8 @@ impl Language {
         Some(Self { is_bitnet })
     }
 
-    /// What becomes of a matrix of floats where blocks of `wanted` are asked for, with a note where it is something else; `None`
-    /// for what goes the way of all tensors.
+    /// Returns the action for a matrix of floats if blocks of `wanted` are requested, with a note if it is another one;
+    /// `None` if it is treated like any tensor.
     pub(super) fn action(
         self,
         tensor: &Tensor<'_>,
@@ -47,7 +48,7 @@ impl Language {
             let note = (wanted != Format::Q8_0).then(|| BESIDE.to_owned());
             return fits(Format::Q8_0).then_some((Action::ByteRows, note));
         }
-        // Who names a rule has its blocks, each with a scale of its own.
+        // With a requested rule there are blocks of that rule, each with its own scale.
         if !self.is_bitnet || !wanted.is_ternary() || options.rule.is_some() {
             return None;
         }

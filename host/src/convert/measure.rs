@@ -1,6 +1,7 @@
-//! How far a tensor's codes are from the values they came from.
+//! Measures how far a tensor's codes are from the original values.
 //!
-//! Sums follow the number rules' runs, which threads take side by side; neither threads nor chunks show.
+//! Sums are made over the runs of the number rules, which threads process in parallel; the result depends neither on
+//! threads nor on chunks.
 
 use std::ops::Range;
 
@@ -14,11 +15,11 @@ use crate::parallel::moved;
 use crate::simd::Backend;
 use crate::source::{Source, TILE};
 
-/// What has been compared of a tensor so far.
+/// The comparison of a tensor so far.
 #[derive(Debug, Default)]
 pub(crate) struct Loss(Comparison);
 
-/// Compares more values of a run, which began at value `run`, with what was restored for them.
+/// Compares more values of a run, which began at value `run`, with their restored values.
 pub(crate) fn compare(
     source: &Source<'_>,
     run: usize,
@@ -32,20 +33,20 @@ pub(crate) fn compare(
 }
 
 impl Loss {
-    /// Goes on with the next run; every one but the last is whole.
+    /// Appends the next run; every one but the last is whole.
     pub(crate) fn append(&mut self, run: &Comparison) {
         self.0.append(run).expect("every run but the last is whole");
     }
 
-    /// Goes on with the values of a chunk of any length; `restore` makes those that begin at a value of the tensor from their
-    /// originals, or from the codes that are known for their place, or says why they cannot be made.
+    /// Continues with the values of a chunk of any length. `restore` makes restored values from a place on, from their
+    /// originals or from codes known for their place, or reports why it cannot.
     pub(super) fn chunk(
         &mut self,
         chunk: Span<'_, '_>,
         restore: impl Fn(usize, &[f32], &mut [f32]) -> Result<(), String> + Sync,
     ) -> Result<(), Error> {
         let (source, start, end) = (chunk.source, chunk.first, chunk.end());
-        // The rest of the run under way goes on where it stood; whole runs need not wait for it.
+        // The rest of the current run continues from its state; whole runs need not wait for it.
         let head = start.next_multiple_of(RUN).min(end);
         let whole = &mut self.0;
         let (first, runs) = both(
@@ -60,14 +61,14 @@ impl Loss {
             },
         );
         first?;
-        // In order, so that the lowest index is the one reported.
+        // In order, so that the lowest index is reported.
         for run in runs {
             self.append(&run?);
         }
         Ok(())
     }
 
-    /// The measures of what has been compared; `None` of nothing.
+    /// Returns the measures of the compared values; `None` if there are none.
     pub(crate) fn finish(&self) -> Option<Measures> {
         self.0.finish()
     }

@@ -1,37 +1,39 @@
-//! Conversions of whole models.
+//! Converts whole models.
 //!
-//! # Which file holds what
-//! The output's extension names its format.
+//! # File formats
+//! The extension of the output determines its format.
 //!
-//! - `.gguf` holds the block formats (`tq1_0` to `q5_1`: [`Format::ENCODED`](tercet_core::block::Format)), each tensor under its own name. From
-//!   a GGUF input every key is carried through, tokenizer and architecture too; `general.file_type` is set to the
-//!   target where GGUF has a number for it. From other inputs the file says `general.architecture = "tercet"`: a
-//!   container of tensors that every GGUF reader opens, not a model that llama.cpp runs.
-//! - `.safetensors` holds `int8`, `ternary`, `bitnet-hf` and `palette:1` to `palette:8`. A tensor `X` (mostly `….weight`) becomes
+//! - `.gguf` holds the block formats (`tq1_0` to `q5_1`: [`Format::ENCODED`](tercet_core::block::Format)), each tensor
+//!   under its own name. All keys of a GGUF input are copied, including tokenizer and architecture; `general.file_type`
+//!   is set to the target if GGUF has a number for it. For other inputs the file has `general.architecture = "tercet"`:
+//!   a container of tensors that every GGUF reader opens, not a model that llama.cpp runs.
+//! - `.safetensors` holds `int8`, `ternary`, `bitnet-hf` and `palette:1` to `palette:8`. A tensor `X` (usually
+//!   `….weight`) becomes
 //!   - `X`: int8 codes of the tensor's shape, or for `bitnet-hf` a `uint8` tensor of a quarter of the rows;
-//!   - `X_scale`: `f32`; `[1]` a tensor, `[rows, 1]` a row, `[rows, columns / N]` a block of N;
-//!   - `X_zero_point`: int8, of the scale's shape, for affine int8.
+//!   - `X_scale`: `f32`; `[1]` for one per tensor, `[rows, 1]` per row, `[rows, columns / N]` per block of N;
+//!   - `X_zero_point`: int8, with the scale's shape, for affine int8.
 //!
 //!   A value is `(code − zero point) · scale`. For `palette:B` it becomes
-//!   - `X`: `uint8` of the tensor's shape but for the last dimension: a row's indices of B bits each, the first in the
-//!     lowest bits of the first byte, rows filled up to whole bytes;
-//!   - `X_palette`: int8 `[groups, 2^B]`, the codebooks; row r (all but the last dimension count as rows) is of group
-//!     r / ⌈rows / groups⌉;
+//!   - `X`: `uint8` with the tensor's shape except for the last dimension: a row's indices of B bits each, the first in
+//!     the lowest bits of the first byte, with rows padded to whole bytes;
+//!   - `X_palette`: int8 `[groups, 2^B]`, the codebooks; row r (all but the last dimension count as rows) is in group r
+//!     / ⌈rows / groups⌉;
 //!   - `X_palette_scale`: `f32` `[groups]`;
 //!   - `X_palette_shape`: `int64`, the tensor's shape.
 //!
-//!   A value is `codebook[index] · scale`, rounded once to `f32`. `X_palette` with its scales is an int8 tensor in its own right:
-//!   the values that there are.
-//! - `.npy` holds one array, so one restored tensor; codes with their scales do not fit and are refused.
+//!   A value is `codebook[index] · scale`, rounded once to `f32`. `X_palette` with its scales is itself an int8 tensor
+//!   of the possible values.
+//! - `.npy` holds one array, and so one restored tensor; codes with their scales do not fit and are refused.
 //!
-//! # Which tensors
-//! Floats of two dimensions or more; the rest is copied byte for byte. Rows that are no multiple of a block go
-//! llama.cpp's way: Q4_0, or f16 where that does not fit either; the report says so.
+//! # Converted tensors
+//! Floats of two dimensions or more are converted; the rest is copied byte for byte. If rows are not a multiple of a
+//! block, the fallbacks are those of llama.cpp: Q4_0, or f16 if that does not fit either. The report says so.
 //!
-//! **Language models.** Of a GGUF file of the architectures `llama` and `bitnet` (`bitnet-b1.58`, `bitnet-25`), block formats are
-//! for the matrices of the layers; the embedding and a head of its own become Q8_0 with one scale a row. Matrices of a bitnet
-//! have one scale each in a ternary format: values that are −s, 0 and s keep theirs, others take the mean magnitude; where a
-//! block of 256 does not divide their rows they become Q2_0. (A rule that is asked for has a scale a block, as everywhere.)
+//! **Language models.** In a GGUF file with the architecture `llama` or `bitnet` (`bitnet-b1.58`, `bitnet-25`), block
+//! formats apply to the matrices of the layers; the embedding and a separate head become Q8_0 with one scale per row.
+//! Matrices of a bitnet have one scale each in a ternary format: values that are −s, 0 and s keep s, others use the
+//! mean magnitude. If a block of 256 does not divide their rows, they become Q2_0. (With a requested rule there is a
+//! scale per block, as everywhere.)
 
 mod auto;
 mod check;
@@ -82,29 +84,31 @@ use stream::{Copied, stream};
 use tercet_core::block::bitnet_hf::WeightScale;
 use writer::{Layout, Writer};
 
-/// Quantizes a model into the file `out`, whose extension names the format, by an engine: the same file on any, byte for byte.
+/// Quantizes a model into the file `out` on an engine; the extension determines the format. The file is the same on
+/// every engine, byte for byte.
 ///
-/// `out` appears whole or not at all. The engine does the steps over the values; the threads of the current rayon pool read
-/// chunks in, write them out, measure what was lost, and do what is no step of an engine: plain floats, and the choice of a
-/// codebook from its counts. So do they chunks that the engine has no room for; [`TensorReport::engine`] says who coded a
-/// tensor, [`Report::engine_note`] why the engine did not do it all. If the engine is the pool itself
-/// ([`FlowEngine::is_pool`]), each thread takes a tile from reading to measuring, so that it stays in the thread's cache.
+/// `out` appears complete or not at all. The engine does the steps over the values. The threads of the current rayon
+/// pool read chunks, write them, measure the loss, and do all work that is no step of an engine: plain floats, and the
+/// choice of a codebook from its counts. They also process chunks that the engine has no room for.
+/// [`TensorReport::engine`] names the engine of a tensor, and [`Report::engine_note`] says why the engine did not do
+/// everything. If the engine is the pool itself ([`FlowEngine::is_pool`]), each thread takes a tile from reading to
+/// measuring, so that it stays in the thread's cache.
 ///
-/// Memory does not grow with the tensors, of which two chunks are held at a time: below 64 MiB for up to 64 threads. Another
-/// engine than the pool encodes groups of palettes whole: their values if they are not `f32` already (4 bytes each),
-/// importances (4 bytes each) and indices are held for the longest group. Of the mapped input less than 128 MiB is in the
-/// process's page table at a time (on Unix), so that a model may be larger than memory: while a chunk is computed, the one
-/// before it is written, and the system reads ahead.
+/// Memory does not grow with the size of the tensors: two chunks are in memory at a time, below 64 MiB for up to 64
+/// threads. Engines other than the pool encode whole groups of palettes, so for the longest group its values, if they
+/// are not already `f32` (4 bytes each), importances (4 bytes each) and indices are in memory. Less than 128 MiB of the
+/// mapped input are in the process's page table at a time (on Unix), so a model may be larger than memory. While a
+/// chunk is computed, the one before it is written, and the system reads ahead.
 ///
-/// A scale of a whole tensor needs all of its values before the first code: int8 and ternary tensors of groups above 65,536
-/// values are read twice (with [`ScaleRule::LeastSquares`](tercet_core::quant::ScaleRule) and the rules `Twn` and `Optimal` again
-/// for each sum or count), palettes of such groups and `bitnet-hf` three times. Block formats and shorter groups are read once;
-/// `auto` reads a tensor once for each format besides.
+/// A scale of a whole tensor needs all of its values before the first code. So int8 and ternary tensors with groups
+/// above 65,536 values are read twice (with [`ScaleRule::LeastSquares`](tercet_core::quant::ScaleRule) and the rules
+/// `Twn` and `Optimal` once more for each sum or count), and palettes with such groups and `bitnet-hf` three times.
+/// Block formats and shorter groups are read once; `auto` also reads a tensor once for each format.
 ///
 /// # Errors
-/// [`Error::Options`] and [`Error::Unsupported`] for what does not go together, and `bitnet-hf` on another engine than the
-/// pool; [`Error::OutputExists`] and [`Error::OutputIsInput`]; [`Error::Tensor`] for a value that is not finite, with its index;
-/// [`Error::Io`]; [`Error::Engine`] if the engine fails.
+/// [`Error::Options`] and [`Error::Unsupported`] for incompatible options, and for `bitnet-hf` on another engine than
+/// the pool; [`Error::OutputExists`] and [`Error::OutputIsInput`]; [`Error::Tensor`] for a value that is not finite,
+/// with its index; [`Error::Io`]; [`Error::Engine`] if the engine fails.
 pub fn quantize<E: FlowEngine>(
     engine: &mut E,
     model: &Model,
@@ -130,10 +134,11 @@ pub fn quantize<E: FlowEngine>(
     )
 }
 
-/// How many values [`quantize`] codes: those of tensors that are neither copied nor become plain floats. It reads no value.
+/// Returns the number of values that [`quantize`] converts to codes: those of tensors that are neither copied nor
+/// become plain floats. It reads no value.
 ///
 /// # Errors
-/// [`Error::Options`] and [`Error::Tensor`] as [`quantize`] gives them for options and shapes that do not go together.
+/// [`Error::Options`] and [`Error::Tensor`] as from [`quantize`] for incompatible options and shapes.
 pub fn coded_values(model: &Model, options: &QuantizeOptions) -> Result<u64, Error> {
     check::together(options)?;
     let plan = plan::plan(model, options)?;
@@ -143,7 +148,7 @@ pub fn coded_values(model: &Model, options: &QuantizeOptions) -> Result<u64, Err
         .fold(0, u64::saturating_add))
 }
 
-/// Quantizes, by those steps.
+/// Quantizes with these steps.
 fn by(
     steps: &mut impl ConversionSteps,
     model: &Model,
@@ -195,20 +200,20 @@ fn by(
     })
 }
 
-/// Restores the quantized tensors of a model to floats, into the file `out`, whose extension names the format, by an engine:
-/// the same file on any, byte for byte.
+/// Restores the quantized tensors of a model to floats in the file `out` on an engine; the extension determines the
+/// format. The file is the same on every engine, byte for byte.
 ///
-/// Other tensors are copied; the scales and zero points of restored ones are left out. The engine restores blocks of GGUF, int8
-/// and ternary codes and palettes; the processor's threads narrow what is restored to other types than `f32`, write it out,
-/// and restore what no engine has a step for: packed two-bit codes. So do they chunks that the engine has no room for;
-/// [`TensorReport::engine`] says who restored a tensor, [`Report::engine_note`] why the engine did not do it all. If the engine
-/// is the pool itself ([`FlowEngine::is_pool`]), its threads restore tile by tile.
+/// Other tensors are copied; the scales and zero points of restored ones are left out. The engine restores GGUF blocks,
+/// int8 and ternary codes and palettes. The processor's threads narrow the values to types other than `f32`, write
+/// them, and restore packed two-bit codes, for which no engine has a step. They also process chunks that the engine has
+/// no room for. [`TensorReport::engine`] names the engine of a tensor, and [`Report::engine_note`] says why the engine
+/// did not do everything. If the engine is the pool itself ([`FlowEngine::is_pool`]), its threads restore tile by tile.
 ///
-/// Memory and atomicity are those of [`quantize`]; if an engine's values are narrowed, a third chunk is held.
+/// Memory and atomicity are those of [`quantize`]; if an engine's values are narrowed, a third chunk is in memory.
 ///
 /// # Errors
-/// Those of [`quantize`]; [`Error::Tensor`] also for damaged blocks and scales, and for values that
-/// `options.dtype` cannot hold.
+/// Those of [`quantize`]; [`Error::Tensor`] also for damaged blocks and scales, and for values that `options.dtype`
+/// cannot hold.
 pub fn dequantize<E: FlowEngine>(
     engine: &mut E,
     model: &Model,
@@ -229,7 +234,7 @@ pub fn dequantize<E: FlowEngine>(
     }
 }
 
-/// Restores, by those steps.
+/// Restores with these steps.
 fn restore(
     steps: &mut impl ConversionSteps,
     model: &Model,
@@ -258,10 +263,10 @@ fn restore(
     run(steps, model, container, output, &plan, &job, progress)
 }
 
-/// What holds for a whole conversion.
+/// The settings of a whole conversion.
 struct Job<'a> {
     about: About<'a>,
-    /// The meaning of the `weight_scale` that is written.
+    /// The meaning of the written `weight_scale`.
     weight_scale: WeightScale,
     /// The importances of palettes.
     importance: Option<Model>,
@@ -316,7 +321,7 @@ fn convert(
             stream(source, &mut Copied(source), progress, sink)?;
             Done::default()
         }
-        // Nothing to stream, and nothing to measure.
+        // There is nothing to stream or to measure.
         _ if source.values() == 0 => Done::default(),
         Action::Stream(codec) => encode::encode(steps, source, codec, progress, sink)?,
         Action::Codes { method, groups, .. } => {

@@ -1,6 +1,6 @@
-//! Codes whose scale is of more than a block: ternary ones with one of a tensor, int8 ones with one of a row.
+//! Codes with a scale for more than a block: ternary codes with one per tensor, int8 codes with one per row.
 //!
-//! Both have their scales before the first code, so plain floats are read twice.
+//! Both need their scales before the first code, so plain floats are read twice.
 
 use half::f16;
 use tercet_core::block::Format;
@@ -18,16 +18,16 @@ use crate::simd::{Backend, Stores};
 use crate::source::{CHUNK, Source, tiles};
 use crate::{Error, Progress, floats};
 
-/// The least scale of a ternary tensor, 2⁻¹⁴: below it f16 loses digits.
+/// The smallest scale of a ternary tensor, 2⁻¹⁴: below it f16 loses digits.
 const LEAST: f32 = 1.0 / 16_384.0;
 /// The largest int8 code.
 const LIMIT: f32 = 127.0;
 
-/// Codes a matrix as −1, 0 and 1 with one scale, in blocks of a ternary format, or as the `f32` or `f16` that they stand for.
+/// Encodes a matrix as −1, 0 and 1 with one scale, in blocks of a ternary format, or as their values in `f32` or `f16`.
 ///
-/// The scale is f16 of the exact mean magnitude, and a code the value over it, half to even and clipped; of codes that are
-/// packed already it is f16 of what their 1 stands for, and they stay as they are. If `kept`, so do values that are −s, 0 and s,
-/// for some s.
+/// The scale is the exact mean magnitude as f16, and a code is the value divided by it, rounded half to even and
+/// clipped. Codes that are already packed stay as they are, and their scale is the value of their 1 as f16. If `kept`,
+/// values that are all −s, 0 or s for some s get the scale s, and stay as they are too.
 pub(super) fn ternary(
     source: &Source<'_>,
     dtype: DType,
@@ -62,14 +62,15 @@ pub(super) fn ternary(
     code(source, &coder, progress, sink)
 }
 
-/// Whether all values are −s, 0 and s.
+/// True if all values are −s, 0 and s.
 fn has_only(source: &Source<'_>, s: f32) -> Result<bool, Error> {
     let only = |values: &[f32]| values.iter().all(|x| *x == 0.0 || x.abs() == s);
     let all = tiles(source, 0, source.values(), only, |a, b| a && b)?;
     Ok(all.unwrap_or(true))
 }
 
-/// Codes a matrix as Q8_0 with one scale a row: d = f16(max |row| / 127), codes half away from zero. Rows divide into its blocks.
+/// Encodes a matrix as Q8_0 with one scale per row: d = f16(max |row| / 127), codes rounded half away from zero. The
+/// rows divide into its blocks.
 pub(super) fn rows(
     source: &Source<'_>,
     progress: &dyn Progress,
@@ -83,12 +84,12 @@ pub(super) fn rows(
     code(source, &coder, progress, sink)
 }
 
-/// A tensor on its way through a coder of its own.
+/// A tensor in conversion by its own coder.
 struct Coded<'a, 's, C> {
     source: &'a Source<'s>,
     coder: &'a C,
     flushed: u64,
-    /// `None` for a source that is quantized itself, which is no original.
+    /// `None` for a source that is itself quantized, which is no original.
     loss: Option<Loss>,
 }
 
@@ -130,10 +131,10 @@ fn code(
     })
 }
 
-/// The scale of each row.
+/// Returns the scale of each row.
 fn row_scales(source: &Source<'_>, cols: usize) -> Result<Vec<f16>, Error> {
     let rows = source.values() / cols.max(1);
-    // Rows of a task: as many values as a chunk has at most, or one row.
+    // Rows per task: at most as many values as a chunk, or one row.
     let each = (CHUNK / 16 / cols.max(1)).max(1);
     let mut scales = Vec::with_capacity(rows);
     let tasks = numbers(0..rows.div_ceil(each)).gather_with(Vec::new, |buffer, _, task| {
@@ -157,7 +158,7 @@ fn row_scales(source: &Source<'_>, cols: usize) -> Result<Vec<f16>, Error> {
         };
         scales.map(scale).collect::<Result<Vec<_>, Error>>()
     });
-    // In order, so that the lowest index is the one reported.
+    // In order, so that the lowest index is reported.
     for task in tasks {
         scales.extend(task?);
     }
@@ -182,7 +183,7 @@ impl Coder for Ternary {
     fn encode(&self, first: usize, values: &[f32], out: &mut [u8]) -> Result<u64, String> {
         let code = |x: &f32| {
             let scaled = x * self.inverse;
-            // ½ goes to the even 0, and all above it to 1.
+            // ½ rounds to the even 0, and all above it to 1.
             i8::from(scaled > 0.5) - i8::from(scaled < -0.5)
         };
         let codes: Vec<i8> = values.iter().map(code).collect();
@@ -209,7 +210,7 @@ impl Coder for Ternary {
     }
 }
 
-/// Q8_0 with one scale a row.
+/// Q8_0 with one scale per row.
 struct Rows {
     cols: usize,
     scales: Vec<f16>,
@@ -220,7 +221,7 @@ impl Coder for Rows {
         values / Format::Q8_0.len() * Format::Q8_0.bytes()
     }
 
-    /// Blocks do not cross rows, so a block is coded like a row of its own.
+    /// Blocks do not cross rows, so a block is encoded like a row of its own.
     fn encode(&self, first: usize, values: &[f32], out: &mut [u8]) -> Result<u64, String> {
         let (len, bytes) = (Format::Q8_0.len(), Format::Q8_0.bytes());
         let mut flushed = 0;

@@ -1,4 +1,4 @@
-//! What a conversion is asked to do.
+//! Options of conversions.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,26 +13,26 @@ use crate::{DType, Error, palette};
 
 pub use tercet_core::quant::calibrate::Scheme as Grid;
 
-/// What to quantize to.
+/// The target of a quantization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// GGUF blocks, of a format that has an encoder ([`Format::can_encode`]).
+    /// GGUF blocks of a format that has an encoder ([`Format::can_encode`]).
     Blocks(Format),
     /// int8 codes with `f32` scales, in safetensors.
     Int8,
     /// int8 codes −1, 0, +1 with `f32` scales, in safetensors.
     Ternary,
-    /// Hugging Face BitNet: four ternary codes a byte with one scale a tensor, in safetensors.
+    /// Hugging Face BitNet: four ternary codes per byte with one scale per tensor, in safetensors.
     BitnetHf,
-    /// Indices of 1 to 8 bits into int8 codebooks that k-means chose, in safetensors.
+    /// Indices of 1 to 8 bits into int8 codebooks chosen by k-means, in safetensors.
     Palette(Width),
-    /// A GGUF block format for each tensor, least total squared error within [`QuantizeOptions::bits`].
+    /// A GGUF block format for each tensor, with the least total squared error within [`QuantizeOptions::bits`].
     Auto,
 }
 
 impl Target {
-    /// Every target, in the order help texts list them. Block formats that are read only are none.
+    /// Every target, in the order of help texts. Block formats that can only be read are not targets.
     pub const ALL: [Self; Format::ENCODED.len() + Width::ALL.len() + 4] = {
         let mut all = [Self::Auto; Format::ENCODED.len() + Width::ALL.len() + 4];
         let mut next = 0;
@@ -53,7 +53,7 @@ impl Target {
         all
     };
 
-    /// The name that [`Target::from_str`] reads.
+    /// Returns the name that [`Target::from_str`] reads.
     pub fn name(self) -> &'static str {
         match self {
             Self::Blocks(format) => format.name(),
@@ -72,7 +72,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// What is said of a format without an encoder, as a target.
+/// Returns the error for a target format without an encoder.
 pub(crate) fn read_only(format: Format) -> Error {
     Error::options(format!(
         "{} is read, not written: tensors of it are copied, dequantized and multiplied",
@@ -92,8 +92,7 @@ impl FromStr for Target {
     }
 }
 
-/// Which values share a scale in `int8` and `ternary` tensors, and a palette too. Blocks of GGUF have their own
-/// length.
+/// The values that share a scale in `int8` and `ternary` tensors and in palettes. GGUF blocks have their own length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Per {
@@ -101,9 +100,9 @@ pub enum Per {
     Tensor,
     /// The values of a row: the innermost dimension.
     Row,
-    /// Runs of that many values within a row; a row must be a multiple. Not for palettes.
+    /// Runs of this many values within a row, which must divide the row. Not for palettes.
     Block(usize),
-    /// At most that many rows, for palettes only.
+    /// At most this many rows, only for palettes.
     Rows(usize),
 }
 
@@ -128,7 +127,7 @@ impl FromStr for Per {
     }
 }
 
-/// How to quantize a model.
+/// Options for quantizing a model.
 ///
 /// ```
 /// use tercet_core::block::Format;
@@ -141,36 +140,37 @@ impl FromStr for Per {
 pub struct QuantizeOptions {
     /// The format of the quantized tensors.
     pub target: Target,
-    /// Which values become ±1, in ternary formats. `None`: abs-max for GGUF blocks (ggml's bytes), abs-mean for
-    /// `ternary`, the optimum for `auto`, whose aim is the least error.
+    /// The rule that chooses the values that become ±1, in ternary formats. `None`: abs-max for GGUF blocks (ggml's
+    /// bytes), abs-mean for `ternary`, and the optimum for `auto`, which aims for the least error.
     pub rule: Option<Rule>,
-    /// Where a ternary scale comes from.
+    /// The source of a ternary scale.
     pub scale: ScaleRule,
-    /// Which values share a scale. `None`: the row for `int8`, the tensor for `ternary` and palettes.
+    /// The values that share a scale. `None`: the row for `int8`, the tensor for `ternary` and palettes.
     pub per: Option<Per>,
     /// With or without a zero point, for `int8`.
     pub grid: Grid,
-    /// A model file with a tensor of plain numbers, none negative, for each tensor that becomes a palette, of its name
-    /// and shape: how much the squared error of each value counts. For `auto` a file with the sums of squares of every
-    /// matrix' inputs, as [`Inputs::write`](crate::language::Inputs::write) makes it and llama-imatrix does in GGUF. What
-    /// counts is then the relative error of each matrix' products ([`AutoReport::squared_error`](super::AutoReport)). The embedding and the
-    /// head may be missing there; their inputs count alike. `None`: all alike.
+    /// For palettes, a model file with a tensor of plain numbers, none negative, for each tensor that becomes a
+    /// palette, with its name and shape: the weight of each value's squared error. For `auto`, a file with the sums of
+    /// squares of every matrix' inputs, as [`Inputs::write`](crate::language::Inputs::write) and llama-imatrix write it
+    /// in GGUF. The error is then the relative error of each matrix' products
+    /// ([`AutoReport::squared_error`](super::AutoReport)). The embedding and the head may be missing in that file;
+    /// their inputs count the same. `None`: all values count the same.
     pub importance: Option<PathBuf>,
-    /// Bits a weight that `auto` may spend, which it must be told, over all tensors that it chooses for.
+    /// Bits per weight that `auto` may use, over all tensors that it chooses for. Required for `auto`.
     pub bits: Option<f64>,
-    /// Quantize only tensors whose name matches one of these globs, of any number of dimensions. Empty: every
-    /// float tensor of at least two dimensions.
+    /// Quantize only tensors whose name matches one of these globs, with any number of dimensions. Empty: every float
+    /// tensor of at least two dimensions.
     pub include: Vec<String>,
     /// Never quantize tensors whose name matches one of these globs.
     pub exclude: Vec<String>,
-    /// What the `weight_scale` written by `bitnet-hf` means.
+    /// The meaning of the `weight_scale` written by `bitnet-hf`.
     pub weight_scale: WeightScale,
-    /// Replace an output that exists.
+    /// Replaces an existing output.
     pub force: bool,
 }
 
 impl QuantizeOptions {
-    /// The defaults of a target.
+    /// Returns the defaults for a target.
     pub fn new(target: Target) -> Self {
         Self {
             target,
@@ -196,16 +196,16 @@ pub enum FloatType {
     F32,
     /// IEEE's 16 bits, rounded half to even; values beyond 65,504 are refused.
     F16,
-    /// `f32`'s upper 16 bits, rounded half to even.
+    /// The upper 16 bits of `f32`, rounded half to even.
     Bf16,
 }
 
-/// How to restore a model.
+/// Options for restoring a model.
 #[derive(Clone, Debug, Default)]
 pub struct DequantizeOptions {
     /// The type of the restored tensors.
     pub dtype: FloatType,
-    /// Replace an output that exists.
+    /// Replaces an existing output.
     pub force: bool,
 }
 
@@ -218,7 +218,7 @@ impl FloatType {
         }
     }
 
-    /// GGUF's number of a file whose tensors are mostly of this type.
+    /// Returns GGUF's number of a file whose tensors are mostly of this type.
     pub(crate) fn file_type(self) -> u32 {
         match self {
             Self::F32 => 0,

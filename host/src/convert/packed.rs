@@ -1,6 +1,6 @@
 //! Hugging Face BitNet tensors, packed strip by strip.
 //!
-//! Three reads of the values: for their mean, for their codes at four places at once, and in order for what is lost.
+//! Reads the values three times: for their mean, for their codes at four places at once, and in order for the loss.
 
 use tercet_core::block::BlockError;
 use tercet_core::block::bitnet_hf;
@@ -15,7 +15,7 @@ use crate::simd::{Backend, Stores};
 use crate::source::{CHUNK, Source, TILE};
 use crate::{Error, Progress};
 
-/// What packing a tensor gave.
+/// The result of packing a tensor.
 #[derive(Debug)]
 pub(crate) struct Packed {
     /// The quantizer's factor s.
@@ -23,7 +23,7 @@ pub(crate) struct Packed {
     pub(crate) measures: Option<Measures>,
 }
 
-/// Packs a matrix whose rows divide by 4: byte i holds values i, i + n/4, i + n/2 and i + 3n/4 of its n.
+/// Packs a matrix with a number of rows divisible by 4: byte i holds values i, i + n/4, i + n/2 and i + 3n/4 of its n.
 pub(crate) fn pack(
     source: &Source<'_>,
     progress: &dyn Progress,
@@ -37,7 +37,7 @@ pub(crate) fn pack(
     Ok(Packed { s, measures })
 }
 
-/// A matrix on its way; chunks are counted in bytes of the output.
+/// A matrix in conversion; chunks are counted in bytes of the output.
 struct Strips<'a, 's> {
     source: &'a Source<'s>,
     s: f32,
@@ -60,7 +60,7 @@ impl Encoder for Strips<'_, '_> {
                 for (row, (values, buffer)) in rows.iter_mut().zip(buffers).enumerate() {
                     *values = source.view(row * quarter + at, out.len(), buffer)?;
                 }
-                // They were all found finite with the mean.
+                // The pass for the mean found that all are finite.
                 Backend::default().pack_rows(rows, s, out);
                 Ok::<_, Error>(())
             },
@@ -81,7 +81,7 @@ fn measure(source: &Source<'_>, s: f32) -> Result<Option<Measures>, Error> {
             len: CHUNK.min(source.values() - first),
         };
         loss.chunk(chunk, |_, values, out| {
-            // Packed as a matrix of four rows of their own, of which no code is 3.
+            // Packed as a separate matrix of four rows, in which no code is 3.
             let mut packed = [0; TILE / 4];
             let row = values.len() / 4;
             let packed = &mut packed[..row];

@@ -1,7 +1,7 @@
 //! Palettes with their codebooks and scales beside them.
 //!
-//! A group that is encoded whole is read once. Of a longer one, all threads read the values for the grid and for the counts
-//! that the codebook is chosen from, and then for the indices.
+//! A group that is encoded as a whole is read once. For a longer one, all threads first read the values for the grid
+//! and for the counts from which the codebook is chosen, and then for the indices.
 
 use tercet_core::block::Format;
 use tercet_core::palette::{Coder, Layout, Output};
@@ -22,13 +22,13 @@ use crate::simd::Backend;
 use crate::source::{CHUNK, Source};
 use crate::{Error, Model, Progress};
 
-/// What each tensor is set beside.
+/// The formats that each tensor is compared with.
 const BESIDE: [Format; 2] = [Format::Q4_0, Format::Q8_0];
 
-/// How often a tensor is read besides, for [`beside`].
+/// How often [`beside`] additionally reads a tensor.
 pub(crate) const PASSES: u64 = BESIDE.len() as u64;
 
-/// Encodes a tensor of plain floats, with the importances that `importance` holds under its name. The parts are indices,
+/// Encodes a tensor of plain floats, with the importances in `importance` under its name. The parts are indices,
 /// codebooks and scales.
 pub(super) fn quantize(
     steps: &mut impl ConversionSteps,
@@ -57,17 +57,17 @@ pub(super) fn quantize(
     })
 }
 
-/// A tensor on its way.
+/// A tensor in conversion.
 struct Palettes<'a, 's, H> {
     steps: &'a mut H,
     source: &'a Source<'s>,
     importance: Option<Importance<'a>>,
     layout: Layout,
-    /// Those of the chunk's groups.
+    /// Codebooks of the chunk's groups.
     codebooks: Vec<i8>,
-    /// Likewise.
+    /// Scales of the chunk's groups.
     scales: Vec<f32>,
-    /// Of the group that a chunk is a part of.
+    /// Of the group that a chunk is part of.
     chosen: Option<(Coder, Grid)>,
     flushed: u64,
     loss: Loss,
@@ -114,13 +114,13 @@ impl<H: ConversionSteps> Encoder for Palettes<'_, '_, H> {
 }
 
 impl<H: ConversionSteps> Palettes<'_, '_, H> {
-    /// The chunk that begins at value `first`, as a matrix of its own: whole groups, one at least; or else whole rows of a group;
-    /// or else a part of a row, whose length is a multiple of eight where more of the row follows.
+    /// Returns the layout of the chunk that begins at value `first`, as a separate matrix: whole groups, at least one;
+    /// or whole rows of a group; or a part of a row, whose length is a multiple of eight if more of the row follows.
     fn layout_of_chunk(&self, first: usize) -> Layout {
         let (all, width) = (self.layout, self.layout.width());
         let (cols, group_rows) = (all.cols(), all.group_rows());
         let (row, col) = (first / cols, first % cols);
-        // The last group may be shorter: its rows alone do not tell where groups begin, so it is a chunk of its own.
+        // The last group may be shorter. Its rows alone do not show where groups begin, so it is a separate chunk.
         let left = all.rows() - row;
         let made = if all.group_len() <= H::WHOLE_PALETTE {
             match left / group_rows {
@@ -158,7 +158,7 @@ impl<H: ConversionSteps> Palettes<'_, '_, H> {
         Ok(())
     }
 
-    /// Encodes a part of a long group, whose codebook is chosen where it begins.
+    /// Encodes a part of a long group, whose codebook is chosen at its beginning.
     fn part(&mut self, first: usize, chunk: &Layout, indices: &mut [u8]) -> Result<(), Error> {
         let matrix = Weighed {
             source: self.source,
@@ -200,7 +200,7 @@ impl<H: ConversionSteps> Palettes<'_, '_, H> {
     }
 }
 
-/// What the same tensor loses in GGUF's blocks, where its rows divide into them and its scales fit.
+/// Returns the loss of the same tensor in GGUF blocks, for the formats that its rows divide into and its scales fit.
 pub(super) fn beside(
     steps: &mut impl ConversionSteps,
     source: &Source<'_>,

@@ -1,4 +1,4 @@
-//! What becomes of each tensor, decided before a byte is written: names, types and sizes alone decide.
+//! Decides the action for each tensor before a byte is written, only from names, types and sizes.
 
 use std::path::Path;
 
@@ -16,36 +16,36 @@ use crate::model::Tensor;
 use crate::source::{Source, is_sidecar};
 use crate::{Error, Model};
 
-/// One tensor's way through a conversion.
+/// The conversion of one tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct Step<'a> {
     pub(crate) source: Source<'a>,
     pub(crate) action: Action,
-    /// Why the action is not what was asked for.
+    /// Why the action is not the requested one.
     pub(crate) note: Option<String>,
 }
 
-/// What to do with a tensor.
+/// The action for a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Action {
-    /// The same bytes under the same type.
+    /// The same bytes with the same type.
     Copy,
-    /// Blocks of GGUF, or plain floats of a type.
+    /// GGUF blocks, or plain floats of a type.
     Stream(Codec),
-    /// int8 codes, scales, and zero points where `affine`.
+    /// int8 codes, scales, and zero points if `affine`.
     Codes {
         method: Method,
         groups: Groups,
         affine: bool,
     },
-    /// −1, 0 and 1 with one scale of the tensor.
+    /// −1, 0 and 1 with one scale for the tensor.
     Ternary {
         /// Blocks of a ternary format, or floats.
         dtype: DType,
-        /// Whether values that are −s, 0 and s already keep their s.
+        /// True if values that are already −s, 0 and s keep their s.
         kept: bool,
     },
-    /// Q8_0 with one scale a row.
+    /// Q8_0 with one scale per row.
     ByteRows,
     /// Hugging Face BitNet.
     Packed,
@@ -54,7 +54,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// The one type of what is written, where the action makes a tensor of one.
+    /// Returns the single type of the output, if the action makes one tensor.
     pub(crate) fn dtype(&self) -> Option<DType> {
         match *self {
             Self::Stream(codec) => Some(codec.dtype()),
@@ -66,7 +66,7 @@ impl Action {
 }
 
 impl Step<'_> {
-    /// The tensors that the step writes, in the order it writes them.
+    /// Returns the tensors that the step writes, in that order.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let tensor = &self.source.tensor;
         let shape = self.source.shape();
@@ -118,12 +118,13 @@ impl Step<'_> {
         }
     }
 
-    /// True where the action makes blocks, or the f16 that they fall back to.
+    /// True if the action makes blocks, or their fallback f16.
     pub(crate) fn is_quantizing(&self) -> bool {
         matches!(self.action, Action::Stream(_))
     }
 
-    /// Values that an engine codes: neither copied nor plain floats, nor codes whose scale is of more than a block.
+    /// Returns the number of values that an engine encodes: neither copied, nor plain floats, nor codes with a scale
+    /// for more than a block.
     pub(crate) fn coded_values(&self) -> u64 {
         match self.action {
             Action::Copy
@@ -134,7 +135,7 @@ impl Step<'_> {
         }
     }
 
-    /// The type in the output, as the report names it.
+    /// Returns the type in the output, as named in the report.
     pub(crate) fn type_name(&self) -> String {
         match self.action {
             Action::Copy => self.source.type_name(),
@@ -153,7 +154,7 @@ impl Step<'_> {
     }
 }
 
-/// The four tensors of a palette; see [`super`].
+/// Returns the four tensors of a palette; see [`super`].
 fn palette_parts(
     shape: &[usize],
     layout: Layout,
@@ -176,8 +177,8 @@ fn palette_parts(
     ]
 }
 
-/// The scales' shape: one number; one a row, with a last dimension of 1 that lines up with the codes; or one
-/// for each part of a row.
+/// Returns the scales' shape: one number; one per row, with a last dimension of 1 to match the codes; or one for each
+/// part of a row.
 fn scale_shape(shape: &[usize], groups: Groups) -> Vec<usize> {
     let mut scales = shape.to_vec();
     match (groups.count, scales.last_mut()) {
@@ -189,8 +190,8 @@ fn scale_shape(shape: &[usize], groups: Groups) -> Vec<usize> {
     }
 }
 
-/// One step for each tensor of the model. For `auto` the blocks are chosen afterwards, among the steps whose
-/// action is [`Action::Stream`].
+/// Returns one step for each tensor of the model. For `auto` the blocks are chosen afterwards, among the steps with the
+/// action [`Action::Stream`].
 pub(crate) fn plan<'a>(
     model: &'a Model,
     options: &QuantizeOptions,
@@ -231,7 +232,7 @@ pub(crate) fn plan<'a>(
     Ok(steps)
 }
 
-/// The action for a tensor that is to be quantized, with a note where it is not the one asked for.
+/// Returns the action for a tensor that is to be quantized, with a note if it is not the requested one.
 fn quantized(
     path: &Path,
     source: &Source<'_>,
@@ -299,8 +300,9 @@ fn quantized(
     }
 }
 
-/// llama.cpp's way with rows that are no multiple of a block: Q4_0 for the ternary and two-bit formats, and f16
-/// where even blocks of 32 do not fit. llama.cpp refuses such rows for Q8_0 and Q4_0 themselves; f16 keeps them.
+/// Returns llama.cpp's fallback for rows that are not a multiple of a block: Q4_0 for the ternary and two-bit formats,
+/// and f16 if even blocks of 32 do not fit. llama.cpp refuses such rows for Q8_0 and Q4_0 themselves; here they become
+/// f16.
 fn fallback(
     wanted: Format,
     tensor: &Tensor<'_>,
@@ -327,7 +329,7 @@ fn fallback(
     }
 }
 
-/// One step for each tensor that a restored model keeps.
+/// Returns one step for each tensor that a restored model keeps.
 pub(crate) fn restoring<'a>(
     model: &'a Model,
     options: &DequantizeOptions,

@@ -1,4 +1,4 @@
-//! What a conversion did, tensor by tensor.
+//! Reports of conversions, tensor by tensor.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tercet_core::quant::Measures;
 use super::plan::Step;
 use crate::Model;
 
-/// What became of one tensor.
+/// The conversion of one tensor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TensorReport {
@@ -18,52 +18,53 @@ pub struct TensorReport {
     pub shape: Vec<usize>,
     /// Its type in the input.
     pub from: String,
-    /// Its type in the output, the same where it was copied.
+    /// Its type in the output, the same if it was copied.
     pub to: String,
-    /// The name of the engine that coded or restored it, or of two that did a part each; `None` where it was copied.
+    /// The name of the engine that quantized or restored it, or of two that did a part each; `None` if it was copied.
     pub engine: Option<String>,
-    /// Bits that a value takes in the output, scales and zero points included.
+    /// Bits per value in the output, including scales and zero points.
     pub bits_per_weight: f64,
-    /// Σ(x − x̂)² / Σx²; `None` where the tensor was copied.
+    /// Σ(x − x̂)² / Σx²; `None` if the tensor was copied.
     pub relative_error: Option<f64>,
-    /// −10 · log₁₀ of the relative error, in decibels; `None` where copied or where the error is 0.
+    /// −10 · log₁₀ of the relative error, in decibels; `None` if copied or if the error is 0.
     pub sqnr_db: Option<f64>,
     /// Blocks that became zeros because their scale was too small for its type.
     pub flushed: u64,
-    /// What the tensor would lose in `q4_0` and `q8_0`, of those that its rows divide into; empty unless it became a
+    /// The loss of the tensor in `q4_0` and `q8_0`, for those that its rows divide into; empty unless it became a
     /// palette.
     pub beside: Vec<Beside>,
     /// Why the tensor was not quantized, or not to the target.
     pub note: Option<String>,
 }
 
-/// What a tensor would lose in another format.
+/// The loss of a tensor in another format.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Beside {
     /// The format.
     pub format: &'static str,
-    /// Bits that a value would take.
+    /// Bits per value.
     pub bits_per_weight: f64,
     /// Σ(x − x̂)² / Σx².
     pub relative_error: f64,
 }
 
-/// How good a choice [`Target::Auto`](super::Target::Auto) made.
+/// The quality of a choice by [`Target::Auto`](super::Target::Auto).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct AutoReport {
-    /// Bits a weight that it might spend.
+    /// Allowed bits per weight.
     pub bits: f64,
-    /// Σ(x − x̂)² over all tensors that it chose for; with importances i, the mean squares of inputs, the sum over tensors of Σ i·(x − x̂)² / Σ i·x².
+    /// Σ(x − x̂)² over all tensors that it chose for. With importances i, the mean squares of inputs, it is the sum
+    /// over tensors of Σ i·(x − x̂)² / Σ i·x².
     pub squared_error: f64,
-    /// Whether there were importances.
+    /// True if there were importances.
     pub weighed: bool,
-    /// At most this much of `squared_error` could be saved by another choice of the same formats within `bits`.
+    /// Another choice of the same formats within `bits` could save at most this much of `squared_error`.
     pub gap: f64,
 }
 
-/// What a conversion did.
+/// The report of a conversion.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -73,24 +74,24 @@ pub struct Report {
     pub bytes_before: u64,
     /// Bytes of the output file.
     pub bytes_after: u64,
-    /// Bits a weight over the tensors that were quantized, fallbacks included; 0 where there is none.
+    /// Bits per weight over the tensors that were quantized, including fallbacks; 0 if there are none.
     pub bits_per_weight: f64,
-    /// The engine that was to do it: an instruction set of the processor, or [`crate::engine::FlowEngine::name`].
+    /// The requested engine: an instruction set of the processor, or [`crate::engine::FlowEngine::name`].
     pub engine: String,
-    /// Why the processor did some of that engine's work; `None` where it did none.
+    /// Why the processor did some of that engine's work; `None` if it did none.
     pub engine_note: Option<String>,
-    /// What `auto` guarantees; `None` for other targets, and where there was no tensor to choose for.
+    /// The guarantee of `auto`; `None` for other targets, and if there was no tensor to choose for.
     pub auto: Option<AutoReport>,
-    /// Wall-clock seconds, the flush to disk included.
+    /// Wall-clock seconds, including the flush to disk.
     pub seconds: f64,
     /// Input bytes of tensors in millions, per second.
     pub megabytes_per_second: f64,
 }
 
-/// What came out of one step.
+/// The result of one step.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// Who coded it, if anybody did.
+    /// The engine that did it, if any.
     pub(super) engine: Option<String>,
     pub(super) flushed: u64,
     pub(super) measures: Option<Measures>,

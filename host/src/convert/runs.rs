@@ -1,4 +1,5 @@
-//! Values whose place alone says how they are coded, run by run: a tile stays in a thread's cache from reading to measuring.
+//! Values whose encoding depends only on their place, run by run: a tile stays in a thread's cache from reading to
+//! measuring.
 
 use tercet_core::number::RUN;
 use tercet_core::quant::Comparison;
@@ -10,20 +11,20 @@ use crate::Error;
 use crate::parallel::each::chunks_mut;
 use crate::source::{Source, TILE};
 
-/// Codes tiles of a tensor, in any order.
+/// Encodes tiles of a tensor, in any order.
 pub(crate) trait Coder: Sync {
-    /// Bytes of so many values; of a [`TILE`] whole ones.
+    /// Returns the bytes of so many values; whole bytes for a [`TILE`].
     fn bytes(&self, values: usize) -> usize;
 
-    /// Codes the values that begin at `first`; returns how many blocks were flushed.
+    /// Encodes the values that begin at `first`; returns the number of flushed blocks.
     fn encode(&self, first: usize, values: &[f32], out: &mut [u8]) -> Result<u64, String>;
 
     /// Restores the values that begin at `first`.
     fn restore(&self, first: usize, bytes: &[u8], out: &mut [f32]) -> Result<(), String>;
 }
 
-/// Codes a chunk, which begins where a run does, on all threads, into as many bytes as it takes; returns how many
-/// blocks were flushed. Measures it too where there is a `loss` to go on with.
+/// Encodes a chunk, which begins at the start of a run, on all threads, into as many bytes as it takes; returns the
+/// number of flushed blocks. If there is a `loss` to continue, also measures the chunk.
 pub(super) fn encode(
     chunk: Span<'_, '_>,
     coder: &impl Coder,
@@ -44,7 +45,7 @@ pub(super) fn encode(
         )
     });
     let mut flushed = 0;
-    // In order, so that the lowest index is the one reported.
+    // In order, so that the lowest index is reported.
     for result in results {
         let (more, comparison) = result?;
         flushed += more;
@@ -55,7 +56,7 @@ pub(super) fn encode(
     Ok(flushed)
 }
 
-/// What a thread works in.
+/// Scratch of a thread.
 #[derive(Default)]
 struct Scratch {
     values: Vec<f32>,
@@ -63,7 +64,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// Codes and measures a run, or what is left of the last one.
+    /// Encodes and measures a run, or the rest of the last one.
     fn run(
         &mut self,
         source: &Source<'_>,

@@ -1,4 +1,4 @@
-//! Which tensors are to be quantized.
+//! Selects the tensors to quantize.
 
 use fast_glob::glob_match;
 
@@ -6,7 +6,7 @@ use super::options::QuantizeOptions;
 use crate::model::Tensor;
 use crate::{Error, Model};
 
-/// Which tensors the user wants quantized.
+/// The tensors that the user wants to quantize.
 pub(super) struct Selection {
     include: Option<Globs>,
     exclude: Globs,
@@ -21,7 +21,7 @@ impl Selection {
         })
     }
 
-    /// Why a tensor is not to be quantized; `None` where it is.
+    /// Returns why a tensor is not to be quantized; `None` if it is.
     pub(super) fn refusal(&self, tensor: &Tensor<'_>) -> Option<&'static str> {
         if self.exclude.is_match(tensor.name) {
             return Some("excluded");
@@ -43,10 +43,10 @@ impl Globs {
         for pattern in patterns {
             let bad = |error| Error::options(format!("bad glob `{pattern}`: {error}"));
             fast_glob::validate(pattern).map_err(bad)?;
-            // What excludes names is an option of its own: a name may begin with this.
+            // A separate option excludes names, so a name may begin with this character.
             let escape = if pattern.starts_with('!') { "\\" } else { "" };
             globs.0.push(format!("{escape}{}", flat(pattern)));
-            // A misspelt pattern must not pass in silence.
+            // A misspelt pattern must be reported.
             let last = &globs.0[globs.0.len() - 1..];
             if !model.tensors().any(|tensor| any(last, tensor.name)) {
                 return Err(Error::options(format!(
@@ -67,7 +67,8 @@ fn any(globs: &[String], name: &str) -> bool {
     globs.iter().any(|glob| glob_match(glob, &name))
 }
 
-/// A tensor's name is no path: a star goes over its slashes too, which the library has for the ends of folders.
+/// Escapes slashes: a tensor's name is no path, so a star also matches its slashes, which the library treats as ends of
+/// folders.
 fn flat(text: &str) -> String {
     text.replace('/', "\u{1f}")
 }

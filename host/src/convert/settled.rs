@@ -1,4 +1,4 @@
-//! How the groups that a chunk has values of are coded.
+//! How to encode the groups that a chunk has values of.
 
 use std::ops::Range;
 
@@ -8,9 +8,9 @@ use super::runs::Coder;
 use crate::simd::{Ahead, Backend, Stores};
 use crate::source::{signed, signed_mut};
 
-/// Long groups, one after another, with what was decided for each.
+/// Long groups, one after another, with the decision for each.
 pub(super) struct Settled {
-    /// Values of a group.
+    /// Values per group.
     pub(super) len: usize,
     /// The number of the first one here.
     pub(super) first: usize,
@@ -18,7 +18,7 @@ pub(super) struct Settled {
 }
 
 impl Settled {
-    /// The runs of `len` values from `first` on that lie in one group, each with that group's plan.
+    /// Returns the runs of `len` values from `first` on that are in one group, each with that group's plan.
     pub(super) fn runs(
         &self,
         first: usize,
@@ -52,7 +52,7 @@ impl Coder for Settled {
                 .apply(plan, values, codes, Stores::Cached, Ahead::STREAM)
                 .map_err(|error| error.to_string())?;
         }
-        // Groups are counted, when they are looked at, not parts of them.
+        // Groups are counted when they are surveyed, not in parts.
         Ok(0)
     }
 
@@ -63,14 +63,14 @@ impl Coder for Settled {
     }
 }
 
-/// What the codes of a group stand for.
+/// The values of the codes of a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Step {
     pub(super) scale: f32,
     pub(super) zero_point: i8,
 }
 
-/// Restores codes that begin at value `at`, in groups of `len` values, `step` saying what those of each stand for.
+/// Restores codes that begin at value `at`, in groups of `len` values, with a `step` for each group.
 pub(super) fn restore(
     len: usize,
     step: impl Fn(usize) -> Step,

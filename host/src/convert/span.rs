@@ -1,4 +1,4 @@
-//! A part of a tensor, and what is said of it.
+//! A part of a tensor, and its errors.
 
 use tercet_core::quant::{Measures, QuantError};
 
@@ -19,16 +19,16 @@ impl Span<'_, '_> {
     }
 }
 
-/// What a tensor lost in a codec.
+/// The loss of a tensor in a codec.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     /// Blocks that became zeros.
     pub(crate) flushed: u64,
-    /// `None` for a source that is quantized itself.
+    /// `None` for a source that is itself quantized.
     pub(crate) measures: Option<Measures>,
 }
 
-/// A quantizer's refusal about the part of a tensor that begins at value `first`.
+/// Returns a quantizer's error about the part of a tensor that begins at value `first`.
 pub(super) fn refuse(source: &Source<'_>, first: usize, error: QuantError) -> Error {
     let placed = match error {
         QuantError::NotFinite { index } => QuantError::NotFinite {

@@ -1,4 +1,4 @@
-//! The statistics of plain floats, by all threads.
+//! The statistics of plain floats, on all threads.
 
 use tercet_core::number::Stats;
 use tercet_core::quant::QuantError;
@@ -9,7 +9,8 @@ use crate::parallel::merged;
 use crate::simd::{Ahead, Backend};
 use crate::source::{Source, tiles};
 
-/// Those of a part of a tensor, with its sum or only its extremes. Indices count from the part's start.
+/// Returns the statistics of a part of a tensor, with its sum or only its extremes. Indices count from the part's
+/// start.
 pub(super) fn stats(part: Span<'_, '_>, with_sum: bool) -> Result<Stats, Error> {
     let of = match with_sum {
         true => Backend::stats,
@@ -20,7 +21,7 @@ pub(super) fn stats(part: Span<'_, '_>, with_sum: bool) -> Result<Stats, Error> 
     Ok(stats.unwrap_or(Stats::EMPTY))
 }
 
-/// Those of a whole tensor of at least one value, all finite.
+/// Returns the statistics of a whole tensor of at least one value, all finite.
 pub(super) fn of_tensor(source: &Source<'_>) -> Result<Stats, Error> {
     let whole = Span {
         source,

@@ -1,8 +1,8 @@
-//! The one loop that carries a tensor of any size through bounded memory.
+//! The loop that converts a tensor of any size in bounded memory.
 //!
-//! While one chunk is written, the threads page in, code and measure the next ([`Source::view`](crate::source::Source)), and the system
-//! reads ahead of them. Two chunks are held at a time, whatever the tensor's size: what a target
-//! makes of a chunk is its [`Encoder`]'s matter.
+//! While one chunk is written, the threads page in, encode and measure the next
+//! ([`Source::view`](crate::source::Source)), and the system reads ahead of them. Two chunks are in memory at a time,
+//! for any size of tensor. An [`Encoder`] converts a chunk.
 
 use tracing::trace_span;
 
@@ -10,15 +10,15 @@ use crate::parallel::each::both;
 use crate::source::Source;
 use crate::{Error, Progress};
 
-/// Tensors that are written chunk by chunk at most: codes, scales and zero points.
+/// Maximum number of tensors that are written chunk by chunk: codes, scales and zero points.
 const PARTS: usize = 3;
 
-/// What a chunk became: bytes for each of these tensors.
+/// A converted chunk: bytes for each of these tensors.
 #[derive(Debug, Default)]
 pub(crate) struct Parts([Vec<u8>; PARTS]);
 
 impl Parts {
-    /// Room for `len` bytes of a part, what they hold being of no matter.
+    /// Returns room for `len` bytes of a part, with arbitrary content.
     pub(crate) fn room(&mut self, part: usize, len: usize) -> &mut [u8] {
         let bytes = &mut self.0[part];
         bytes.resize(len, 0);
@@ -31,7 +31,7 @@ impl Parts {
     }
 
     fn clear(&mut self) {
-        // The first part is overwritten, so what it holds need not be set again.
+        // The first part is overwritten, so its content need not be cleared.
         self.0[1..].iter_mut().for_each(Vec::clear);
     }
 
@@ -42,20 +42,20 @@ impl Parts {
     }
 }
 
-/// Takes the bytes of each part in order.
+/// Receives the bytes of each part in order.
 pub(crate) type Sink<'a> = dyn FnMut(usize, &[u8]) -> Result<(), Error> + Send + 'a;
 
-/// How a tensor becomes bytes, chunk after chunk.
+/// Converts a tensor to bytes, chunk after chunk.
 pub(crate) trait Encoder: Send {
-    /// Where the last chunk ends: the number of values, unless chunks are counted otherwise.
+    /// Returns the end of the last chunk: the number of values, unless chunks are counted otherwise.
     fn end(&self) -> usize;
 
-    /// Turns the chunk that begins at `first` into bytes, the first part through [`Parts::room`]; returns where the next one
-    /// begins. A chunk has [`CHUNK`](crate::source::CHUNK) values, or somewhat fewer.
+    /// Converts the chunk that begins at `first` to bytes, the first part through [`Parts::room`]; returns the start of
+    /// the next one. A chunk has [`CHUNK`](crate::source::CHUNK) values, or slightly fewer.
     fn chunk(&mut self, first: usize, out: &mut Parts) -> Result<usize, Error>;
 }
 
-/// Carries a tensor through an encoder, whose bytes go to `sink`; progress is told in bytes of the input.
+/// Converts a tensor with an encoder, whose bytes go to `sink`; progress is counted in bytes of the input.
 pub(crate) fn stream(
     source: &Source<'_>,
     encoder: &mut impl Encoder,
@@ -94,10 +94,10 @@ pub(crate) fn stream(
     Ok(())
 }
 
-/// The bytes of a tensor as they are.
+/// The unchanged bytes of a tensor.
 pub(crate) struct Copied<'a, 's>(pub(crate) &'a Source<'s>);
 
-/// Bytes of a chunk of them.
+/// Bytes per chunk of such a tensor.
 const COPIED: usize = 4 << 20;
 
 impl Encoder for Copied<'_, '_> {

@@ -1,4 +1,4 @@
-//! A tensor with how much each of its values matters.
+//! A tensor with the importance of each of its values.
 
 use tercet_core::palette::PaletteError;
 
@@ -7,7 +7,7 @@ use crate::Error;
 use crate::parallel::palette::{Matrix, moved};
 use crate::source::Source;
 
-/// A tensor from value `first` on, with its importances, read by any thread.
+/// A tensor from value `first` on, with its importances, readable by any thread.
 pub(super) struct Weighed<'a, 's> {
     pub(super) source: &'a Source<'s>,
     pub(super) importance: Option<&'a Importance<'a>>,
@@ -15,7 +15,7 @@ pub(super) struct Weighed<'a, 's> {
 }
 
 impl Weighed<'_, '_> {
-    /// The error of the matrix, as that of its tensor.
+    /// Converts the error of the matrix to one of its tensor.
     pub(super) fn refuse(&self, error: Refusal) -> Error {
         match error {
             Refusal::Palette(error) => Error::tensor(
@@ -28,7 +28,7 @@ impl Weighed<'_, '_> {
     }
 }
 
-/// What stops the work on a tensor.
+/// The reason why work on a tensor stops.
 pub(super) enum Refusal {
     Palette(PaletteError),
     Host(Error),

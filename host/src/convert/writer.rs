@@ -1,4 +1,4 @@
-//! The output file, whatever its format.
+//! The output file, in any format.
 
 use tercet_core::gguf::TensorSpec;
 
@@ -8,7 +8,7 @@ use crate::file::{Part, gguf, npy, safetensors};
 use crate::model::{Container, Metadata};
 use crate::{Error, Model};
 
-/// The tensors to write, in the order they come in.
+/// The tensors to write, in their order.
 #[derive(Debug)]
 pub(crate) struct Layout<'a> {
     parts: &'a [Part],
@@ -30,7 +30,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Takes the bytes of the planned parts, part by part; each part in order and in full.
+/// Writes the bytes of the planned parts, part by part; each part in order and completely.
 #[derive(Debug)]
 pub(crate) enum Writer<'a> {
     Safetensors(safetensors::Writer),
@@ -39,7 +39,7 @@ pub(crate) enum Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Lays out the file and writes all that comes before the tensors.
+    /// Lays out the file and writes everything before the tensors.
     pub(crate) fn new(
         model: &Model,
         container: Container,
@@ -89,7 +89,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Puts the file in place; returns its size.
+    /// Puts the file in place and returns its size.
     pub(crate) fn finish(self) -> Result<u64, Error> {
         match self {
             Self::Safetensors(writer) => writer.finish(),
@@ -102,7 +102,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A safetensors file keeps its metadata; a GGUF file's is carried as text, arrays left out.
+/// Returns the metadata of a safetensors file: that of a safetensors input unchanged, that of a GGUF input as text
+/// without arrays.
 fn safetensors_metadata(model: &Model) -> Metadata {
     match model.container() {
         Container::Gguf => gguf::scalar_metadata(model),

@@ -1,9 +1,9 @@
-//! The memory of a clustering, where the engine has none of its own.
+//! The memory of a clustering, for engines without their own.
 
 use tercet_core::cluster::{ClusterError, Points};
 use tercet_core::engine::{Buffers, ClusterEngine, ClusterProblem};
 
-/// Points' labels and distances, clusters and their sums.
+/// Labels and distances of points, clusters and their sums.
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) labels: Vec<u32>,
@@ -16,7 +16,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// What an engine works in: nothing if it has memory of its own.
+    /// Returns the memory for an engine: empty if it has its own.
     pub(crate) fn of<E: ClusterEngine>(
         engine: &E,
         points: &Points<'_>,
@@ -52,7 +52,7 @@ impl Memory {
         }
     }
 
-    /// What a problem has found, wherever it lies.
+    /// Reads the results of a problem, wherever they are.
     pub(crate) fn read<P: ClusterProblem>(problem: &mut P) -> Result<Self, P::Error> {
         let shape = problem.shape();
         let table = shape.clusters * shape.dims;

@@ -7,7 +7,8 @@ use crate::Error;
 use crate::parallel::Threads;
 use crate::simd::Backend;
 
-/// An engine at work, beside the processor's threads, which do what it has no room or no step for: who did what, and why.
+/// A working engine, and the processor's threads, which do the work that it has no room or no step for. Records which
+/// engine did what, and why.
 pub(crate) struct Shared<'e, E> {
     pub(crate) engine: &'e mut E,
     by_engine: bool,
@@ -25,7 +26,7 @@ impl<'e, E: FlowEngine> Shared<'e, E> {
         }
     }
 
-    /// What the engine gave; `None` where it has no room and the processor is to do it.
+    /// Returns the engine's result; `None` if it has no room and the processor must do the work.
     pub(crate) fn settle<T>(
         &mut self,
         done: Result<T, EngineError>,
@@ -50,7 +51,7 @@ impl<'e, E: FlowEngine> Shared<'e, E> {
         }
     }
 
-    /// What a step by the engine gave, or, where it had no room, what the processor's threads then give.
+    /// Returns the result of a step on the engine, or, if it had no room, that of the processor's threads.
     pub(crate) fn or_threads<T>(
         &mut self,
         done: Result<T, impl Into<EngineError>>,
@@ -67,7 +68,7 @@ impl<'e, E: FlowEngine> Shared<'e, E> {
         Ok(done)
     }
 
-    /// The error of a flow: the engine's own under its name, and what all engines refuse as `refuse` says it.
+    /// Converts to the error of a flow: the engine's own error with its name, and a refusal through `refuse`.
     pub(crate) fn error(
         &self,
         fault: EngineError,
@@ -76,12 +77,12 @@ impl<'e, E: FlowEngine> Shared<'e, E> {
         fault.of_flow(self.engine.name(), refuse)
     }
 
-    /// The processor does what is no step of the engine's.
+    /// Records that the processor does work that is no step of the engine.
     pub(crate) const fn by_processor(&mut self) {
         self.by_processor = true;
     }
 
-    /// The names of who worked since the last call; empty where nobody did.
+    /// Returns the names of the engines that worked since the last call; empty if none did.
     pub(crate) fn worked(&mut self) -> String {
         let names = [
             (self.by_engine, self.engine.name()),
@@ -92,7 +93,7 @@ impl<'e, E: FlowEngine> Shared<'e, E> {
         names.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
     }
 
-    /// As [`Shared::worked`], with the processor's name where nobody did: what there is to do beside restoring is its.
+    /// As [`Shared::worked`], but with the processor's name if none did: it does the work beside restoring.
     pub(crate) fn restored(&mut self) -> String {
         match self.worked() {
             names if names.is_empty() => Backend::default().to_string(),
@@ -100,7 +101,7 @@ impl<'e, E: FlowEngine> Shared<'e, E> {
         }
     }
 
-    /// Who worked, the engine where nothing was to do, and why not it alone.
+    /// Returns the engines that worked, or the engine if there was nothing to do, and why it was not the only one.
     pub(crate) fn by(mut self) -> By {
         let engine = match self.worked() {
             names if names.is_empty() => self.engine.name(),
@@ -112,7 +113,7 @@ impl<'e, E: FlowEngine> Shared<'e, E> {
         }
     }
 
-    /// Why the processor did work that the engine was to do, if it did.
+    /// Returns why the processor did work of the engine, if it did.
     pub(crate) fn note(&self) -> Option<String> {
         self.note.clone()
     }

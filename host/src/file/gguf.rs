@@ -1,4 +1,4 @@
-//! GGUF, through [`tercet_core::gguf`]: dimensions turned round, metadata carried and told as text.
+//! GGUF, through [`tercet_core::gguf`]: with reversed dimensions, and metadata copied and shown as text.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,13 +17,13 @@ use crate::model::{Container, Contents, Entry, Metadata};
 use crate::{Error, Model};
 
 const FORMAT: &str = "GGUF";
-/// What a file from another format calls itself; llama.cpp runs no such architecture.
+/// The architecture name in a file made from another format; llama.cpp runs no such architecture.
 const ARCHITECTURE: &str = "tercet";
-/// Keys of safetensors metadata get this before them, and lose it on the way back.
+/// Prefix of keys from safetensors metadata, which is removed on the way back.
 const PREFIX: &str = "safetensors.";
 /// The version of ggml's block layouts.
 const QUANTIZATION_VERSION: u32 = 2;
-/// Array elements that the text form shows.
+/// Array elements in the text form.
 const SHOWN: usize = 4;
 
 pub(crate) fn read(map: Map) -> Result<Contents, Error> {
@@ -34,7 +34,7 @@ pub(crate) fn read(map: Map) -> Result<Contents, Error> {
     if let Some((key, _)) = reader.metadata().find(|(key, _)| !keys.insert(*key)) {
         return Err(bad(format!("two metadata entries have the key `{key}`")));
     }
-    // The data section ends the file.
+    // The data section is the end of the file.
     let data = map.bytes().len() - reader.data().len();
     let mut entries = Vec::new();
     for tensor in reader.tensors() {
@@ -64,7 +64,7 @@ pub(crate) fn read(map: Map) -> Result<Contents, Error> {
     })
 }
 
-/// The reader's refusal, with the name of the tensor where it counts tensors.
+/// Returns the reader's error, with the name of the tensor if it has a tensor's number.
 fn refusal(path: &Path, bytes: &[u8], error: GgufError) -> Error {
     let described = error
         .tensor()
@@ -103,7 +103,7 @@ fn text(value: &Value<'_>) -> String {
     }
 }
 
-/// A GGUF model's metadata as safetensors holds it: texts; arrays, such as a tokenizer's, are left out.
+/// Returns a GGUF model's metadata in the form of safetensors: as texts, without arrays such as a tokenizer's.
 pub(crate) fn scalar_metadata(model: &Model) -> Metadata {
     let Ok(reader) = Reader::new(model.raw()) else {
         return Metadata::new();
@@ -153,7 +153,7 @@ pub(crate) fn write_dtype(dtype: DType) -> Option<TensorType> {
     })
 }
 
-/// The descriptions of the tensors to write into `output`.
+/// Returns the descriptions of the tensors to write into `output`.
 pub(crate) fn specs<'a>(output: &Output, parts: &'a [Part]) -> Result<Vec<TensorSpec<'a>>, Error> {
     let spec = |part: &'a Part| {
         let refuse = |reason: String| Error::tensor(output.path(), &part.name, reason);
@@ -172,16 +172,16 @@ pub(crate) fn specs<'a>(output: &Output, parts: &'a [Part]) -> Result<Vec<Tensor
 /// A key of metadata and its value.
 pub(crate) type Pair<'a> = (String, Value<'a>);
 
-/// What the file says about itself.
+/// The facts that a file states about itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<'a> {
-    /// `general.file_type`: the type of most tensors, where GGUF has a number for it.
+    /// `general.file_type`: the type of most tensors, if GGUF has a number for it.
     pub(crate) file_type: Option<u32>,
-    /// All else that it says; `None`: what the input says.
+    /// All other metadata; `None` for that of the input.
     pub(crate) entries: Option<&'a [Pair<'a>]>,
 }
 
-/// Writes tensors in their order, each in pieces.
+/// Writes tensors in order, each in pieces.
 #[derive(Debug)]
 pub(crate) struct Writer<'a> {
     data: DataWriter<'a, Buffered>,
@@ -224,7 +224,8 @@ impl<'a> Writer<'a> {
         Self::described(output, &entries, about.file_type, specs)
     }
 
-    /// Writes header, metadata and descriptions: those entries, the version of the block layouts, and the file's type.
+    /// Writes header, metadata and descriptions: the given entries, the version of the block layouts, and the file's
+    /// type.
     pub(crate) fn described(
         output: Output,
         entries: &[Pair<'_>],
@@ -265,7 +266,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Begins every part up to and with `part`; those passed over have no bytes.
+    /// Begins every part up to and including `part`; the skipped ones have no bytes.
     fn begin(&mut self, part: usize) {
         while self.begun <= part {
             let name = self.specs[self.begun].name;
@@ -287,7 +288,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Writes all of a file but the tensors' bytes: those entries, the version of the block layouts, and the file's type.
+/// Writes all of a file except the tensors' bytes: the given entries, the version of the block layouts, and the file's
+/// type.
 fn header<'a, S: Sink>(
     sink: S,
     entries: &[Pair<'_>],
@@ -309,10 +311,10 @@ fn header<'a, S: Sink>(
     header.into_data()
 }
 
-/// A file in memory whose tensors are zeros.
+/// Returns a file in memory whose tensors are zeros.
 ///
 /// # Errors
-/// What the format does not hold.
+/// Contents that the format cannot hold.
 pub(crate) fn zeros(
     entries: &[Pair<'_>],
     file_type: Option<u32>,
@@ -348,7 +350,7 @@ impl Sink for Bytes {
     }
 }
 
-/// An output behind a buffer: the header comes in pieces of four bytes.
+/// An output behind a buffer, because the header comes in pieces of four bytes.
 #[derive(Debug)]
 struct Buffered {
     output: Output,

@@ -1,4 +1,4 @@
-//! The temporary files of all outputs under way, so that a program that is told to stop can remove them.
+//! The temporary files of all unfinished outputs, so that a program that is told to stop can remove them.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -6,21 +6,22 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The paths. Files are made, named and removed while this is locked, so that a path is here exactly while it is.
+/// The paths. Files are created, named and removed under this lock, so that a path is here exactly as long as its file
+/// exists.
 static LIVE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn live() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A list of paths is whole after every step, also where a thread panicked.
+    // A list of paths is complete after every step, even if a thread panicked.
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes the temporary files of all outputs, for a program that is about to exit.
 ///
-/// Outputs that are begun, finished or dropped on other threads from then on wait for ever: the caller must end the
-/// process. Meant for a thread that handles signals, not for a signal handler itself: it locks and allocates.
+/// Outputs that other threads begin, finish or drop from then on wait forever: the caller must end the process. This is
+/// for a thread that handles signals, not for a signal handler itself, because it locks and allocates.
 ///
 /// # Errors
-/// None: a file that cannot be removed stays.
+/// None: a file that cannot be removed remains.
 pub fn abandon() {
     let paths = live();
     for path in paths.iter() {
@@ -39,7 +40,7 @@ pub(crate) struct Temporary {
 }
 
 impl Temporary {
-    /// A new file in a folder, hidden, with the permissions of a plain new file.
+    /// Creates a new hidden file in a folder, with the permissions of an ordinary new file.
     pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         let mut paths = live();
         loop {
@@ -60,7 +61,7 @@ impl Temporary {
         &mut self.file
     }
 
-    /// Gives the file its name, over another file of that name if `overwrite`.
+    /// Gives the file its name; if `overwrite`, replaces an existing file of that name.
     pub(crate) fn persist(mut self, path: &Path, overwrite: bool) -> io::Result<()> {
         self.close(|temp| {
             let named = if overwrite {
@@ -73,7 +74,7 @@ impl Temporary {
         .unwrap_or(Ok(()))
     }
 
-    /// Takes the file off the list and ends it, both under the lock.
+    /// Removes the file from the list and ends it, both under the lock.
     fn close<T>(&mut self, end: impl FnOnce(&Path) -> T) -> Option<T> {
         let temp = self.path.take()?;
         let mut paths = live();
@@ -88,17 +89,17 @@ impl Drop for Temporary {
     }
 }
 
-/// Differs from call to call, and from process to process.
+/// Returns a number that differs from call to call, and from process to process.
 pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// A file that cannot be removed stays.
+/// A file that cannot be removed remains.
 fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
-/// Renames a file, and fails if there is one of the new name.
+/// Renames a file, and fails if there is one with the new name.
 fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => {
@@ -106,7 +107,7 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
             Ok(())
         }
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(e),
-        // A disk that has no second names: FAT's.
+        // A disk without hard links, such as FAT.
         Err(_) if to.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
     }

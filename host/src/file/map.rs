@@ -7,13 +7,13 @@ use memmap2::Mmap;
 
 use crate::Error;
 
-/// A file's bytes, paged in as they are touched.
+/// The bytes of a file, paged in when they are read.
 #[derive(Debug)]
 pub(crate) struct Map {
     path: PathBuf,
-    /// `None` for an empty file, which some systems refuse to map, and for bytes that were made.
+    /// `None` for an empty file, which some systems refuse to map, and for bytes in memory.
     map: Option<Mmap>,
-    /// What [`Map::made`] was given.
+    /// The bytes given to [`Map::made`].
     made: Vec<u8>,
 }
 
@@ -43,7 +43,7 @@ impl Map {
         })
     }
 
-    /// Bytes that lie in no file, made of what `path` says.
+    /// Returns bytes in memory as a map; they were made from the file `path`.
     pub(crate) fn made(path: &Path, bytes: Vec<u8>) -> Self {
         Self {
             path: path.to_path_buf(),
@@ -56,30 +56,30 @@ impl Map {
         &self.path
     }
 
-    /// Reads a part of the file into memory and the process's page table in one go, where the system can (Linux 5.14); else, and
-    /// where `part` lies elsewhere, nothing happens, and pages come in as they are touched.
+    /// Reads a part of the file into memory and into the process's page table in one step, if the system can (Linux
+    /// 5.14). Otherwise, and if `part` is not in the file, it does nothing, and pages are read on access.
     ///
-    /// A quarter of a gibibyte that the system holds already takes 21 ms to go over then, and 31 by a fault for every few
-    /// pages; from a disk 166 and 237. Other threads compute meanwhile.
+    /// For a quarter of a gibibyte that the system already has in memory, a pass then takes 21 ms, and 31 ms with a
+    /// fault for every few pages; from a disk 166 and 237 ms. Other threads compute meanwhile.
     pub(crate) fn page_in(&self, part: &[u8]) {
         #[cfg(target_os = "linux")]
         if let Some((map, start)) = self.place(part) {
-            // A hint: what fails here fails where it is read.
+            // This is a hint: an error here is reported when the bytes are read.
             let _ = map.advise_range(memmap2::Advice::PopulateRead, start, part.len());
         }
         #[cfg(not(target_os = "linux"))]
         let _ = part;
     }
 
-    /// Takes a part of the file out of the process's page table: it no longer counts as memory of the process. The system keeps
-    /// what it has room for, and what is touched again comes back from there or from the file.
+    /// Removes a part of the file from the process's page table, so that it no longer counts as memory of the process.
+    /// The system keeps as much as it has room for; on the next access the data comes from there or from the file.
     #[allow(unsafe_code)]
     pub(crate) fn release(&self, part: &[u8]) {
         #[cfg(unix)]
         if let Some((map, start)) = self.place(part) {
-            // SAFETY: the map is shared with the file and nothing writes through it, so that a page that is dropped holds nothing
-            // but the file's bytes, and comes back with them when it is next read, by whatever borrow: nothing changes that a
-            // reference could see, as long as the file does not, for which see `map`.
+            // SAFETY: the map is shared with the file and nothing writes through it, so that a page that is dropped
+            // holds nothing but the file's bytes, and comes back with them when it is next read, by whatever borrow:
+            // nothing changes that a reference could see, as long as the file does not, for which see `map`.
             let _ = unsafe {
                 map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, part.len())
             };
@@ -88,7 +88,7 @@ impl Map {
         let _ = part;
     }
 
-    /// The map, and where in it a part begins; `None` for bytes of elsewhere, and for none.
+    /// Returns the map, and the start of a part in it; `None` for bytes elsewhere, and for none.
     #[cfg(unix)]
     fn place(&self, part: &[u8]) -> Option<(&Mmap, usize)> {
         let map = self.map.as_ref()?;

@@ -15,7 +15,7 @@ pub(crate) use live::random;
 use crate::Error;
 use crate::model::Contents;
 
-/// Reads whatever `path` is; content decides, not the name.
+/// Reads the file `path`; the content decides the format, not the name.
 pub(crate) fn read(path: &Path) -> Result<Contents, Error> {
     let map = map::Map::open(path)?;
     let bytes = map.bytes();
@@ -40,7 +40,7 @@ pub(crate) fn read(path: &Path) -> Result<Contents, Error> {
     }
 }
 
-/// An index is JSON text; a safetensors file has its header's length first, so `{` comes ninth there.
+/// An index is JSON text. A safetensors file begins with the length of its header, so `{` is its ninth byte.
 fn looks_like_index(path: &Path, bytes: &[u8]) -> bool {
     let json = path
         .extension()

@@ -1,6 +1,6 @@
-//! NumPy's npy: one array, a magic number, a Python dictionary as header, then the values.
+//! NumPy's npy format: one array, as a magic number, a header that is a Python dictionary, then the values.
 //!
-//! Read: little-endian `f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1` arrays in C order. The tensor is named after the file.
+//! It reads little-endian `f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1` arrays in C order. The tensor is named after the file.
 
 mod header;
 
@@ -13,7 +13,7 @@ use crate::dtype::{DType, values};
 use crate::model::{Container, Contents, Entry, Metadata};
 
 const FORMAT: &str = "npy";
-/// Characters of an unknown type that an error shows.
+/// Characters of an unknown type in an error.
 const SHOWN: usize = 24;
 
 pub(crate) fn read(map: Map) -> Result<Contents, Error> {
@@ -96,7 +96,7 @@ fn read_dtype(descr: &str) -> Result<DType, String> {
     }
 }
 
-/// The NumPy type string of a type; `None` where it has none.
+/// Returns the NumPy type string of a type; `None` if it has none.
 pub(crate) fn write_dtype(dtype: DType) -> Option<&'static str> {
     Some(match dtype {
         DType::F64 => "<f8",
@@ -115,7 +115,7 @@ pub(crate) fn write_dtype(dtype: DType) -> Option<&'static str> {
     })
 }
 
-/// Writes the header of an array; its values are to follow.
+/// Writes the header of an array; its values must follow.
 pub(crate) fn write_header(
     output: &mut Output,
     name: &str,

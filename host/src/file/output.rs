@@ -1,4 +1,4 @@
-//! Output that is whole or not there: a temporary file in the output's folder, renamed at the end.
+//! Output that is complete or does not exist: a temporary file in the output's folder, renamed at the end.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use super::live::Temporary;
 use crate::Error;
 
-/// A file being written. Dropped before [`Output::finish`], it leaves nothing behind.
+/// A file being written. If dropped before [`Output::finish`], it leaves nothing behind.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     temp: Temporary,
-    /// Where the file's cursor stands.
+    /// Position of the file's cursor.
     position: u64,
     length: u64,
     overwrite: bool,
@@ -21,9 +21,8 @@ impl Output {
     /// Starts the output `path`, made from `inputs`.
     ///
     /// # Errors
-    /// [`Error::OutputIsInput`] where `path` and an input are one file, also through links;
-    /// [`Error::OutputExists`] where it exists and `overwrite` is false; [`Error::Io`] where the folder does not
-    /// take a new file.
+    /// [`Error::OutputIsInput`] if `path` and an input are one file, also through links; [`Error::OutputExists`] if it
+    /// exists and `overwrite` is false; [`Error::Io`] if no new file can be created in the folder.
     pub fn create<'a>(
         path: &Path,
         inputs: impl IntoIterator<Item = &'a Path>,
@@ -60,12 +59,12 @@ impl Output {
         })
     }
 
-    /// The final path.
+    /// Returns the final path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends at the end of what was written so far.
+    /// Appends bytes to the end.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.write_at(self.length, bytes)
     }
@@ -86,7 +85,7 @@ impl Output {
         Ok(())
     }
 
-    /// Flushes to the disk and gives the file its name; returns its size.
+    /// Flushes to the disk, gives the file its name, and returns its size.
     pub fn finish(self) -> Result<u64, Error> {
         let Self {
             path,
@@ -95,7 +94,7 @@ impl Output {
             overwrite,
             ..
         } = self;
-        // Before the rename, or a power cut could leave the name on an empty file.
+        // Before the rename: otherwise a power failure could leave an empty file with this name.
         temp.file().sync_all().map_err(Error::io(&path, "write"))?;
         match temp.persist(&path, overwrite) {
             Ok(()) => Ok(length),
@@ -107,7 +106,7 @@ impl Output {
     }
 }
 
-/// True where both paths lead to one file: by name, through symbolic links, or (on Unix) hard links.
+/// True if both paths name one file: by name, through symbolic links, or (on Unix) hard links.
 fn same_file(a: &Path, b: &Path) -> bool {
     let (Ok(full_a), Ok(full_b)) = (a.canonicalize(), b.canonicalize()) else {
         // One does not exist, so they differ.
@@ -125,8 +124,8 @@ fn same_node(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Stable Rust has no file index elsewhere: a second hard link is not seen, and a mapped file cannot be
-/// replaced there anyway.
+/// Stable Rust has no file index on other systems. A second hard link is not detected there, but a mapped file cannot
+/// be replaced there anyway.
 #[cfg(not(unix))]
 fn same_node(_: &Path, _: &Path) -> bool {
     false

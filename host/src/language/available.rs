@@ -1,9 +1,9 @@
-//! How much memory is left, where the system says so.
+//! The memory that is left, if the system reports it.
 
-/// Bytes that a process may still take; `None` where the system does not say.
+/// Returns the bytes that a process may still take; `None` if the system does not report them.
 ///
-/// On Linux the least of three: what the kernel holds available for new work without swapping, what the limits of the process's
-/// control groups leave, and what its address space may still grow by.
+/// On Linux this is the least of three: the memory that the kernel can give to new work without swapping, the memory
+/// left by the limits of the process's control groups, and the room left in its address space.
 pub(super) fn available() -> Option<u64> {
     #[cfg(target_os = "linux")]
     let bytes = linux::available();
@@ -28,7 +28,7 @@ mod linux {
         [kernel, space].into_iter().flatten().chain(groups).min()
     }
 
-    /// The number behind a name at the beginning of a line.
+    /// Returns the number after a name at the beginning of a line.
     fn number(text: &str, name: &str) -> Option<u64> {
         let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
         rest.split_whitespace().next()?.parse().ok()
@@ -38,8 +38,8 @@ mod linux {
         number(text, name).map(|count| count.saturating_mul(1024))
     }
 
-    /// A control group: its folder, its files of the limit and of what is taken, and the field of what the kernel gives
-    /// up of that.
+    /// A control group: its folder, its files of the limit and of the usage, and the field of the part of the usage
+    /// that the kernel can free.
     #[derive(Debug, PartialEq)]
     struct Group {
         folder: PathBuf,
@@ -49,10 +49,10 @@ mod linux {
     }
 
     impl Group {
-        /// What its limit leaves, if it has one.
+        /// Returns the memory left by its limit, if it has one.
         fn left(&self) -> Option<u64> {
             let read = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
-            // Words stand for no limit.
+            // Words mean no limit.
             let limit = number(&read(self.limit), "")?;
             let taken = number(&read(self.taken), "")?;
             let cached = number(&read("memory.stat"), self.cached).unwrap_or(0);
@@ -60,7 +60,7 @@ mod linux {
         }
     }
 
-    /// The groups that limit the memory of a process, itself in the first, from what it says of them.
+    /// Returns the groups that limit the memory of a process, its own first, from the process's list.
     fn groups(text: &str) -> Vec<Group> {
         let mut found = Vec::new();
         for line in text.lines() {

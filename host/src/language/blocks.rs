@@ -1,13 +1,14 @@
-//! Blocks of codes whose scales are the caller's: one a tensor, or one a row.
+//! Blocks of codes with scales from the caller: one per tensor, or one per row.
 
 use half::f16;
 use tercet_core::block::{self, BlockError, Format};
 use tercet_core::quant::{Rule, ScaleRule};
 
-/// Blocks of a ternary format with one scale, also where all codes of a block are 0. Of a code only its sign counts.
+/// Returns blocks of a ternary format with one scale, even if all codes of a block are 0. Only the sign of a code
+/// counts.
 ///
 /// # Errors
-/// [`BlockError::NotTernary`]; [`BlockError::Partial`] where the codes are no whole number of blocks.
+/// [`BlockError::NotTernary`]; [`BlockError::Partial`] if the codes are not a whole number of blocks.
 ///
 /// ```
 /// use half::f16;
@@ -26,7 +27,7 @@ pub fn ternary(format: Format, codes: &[i8], scale: f16) -> Result<Vec<u8>, Bloc
         return Err(BlockError::NotTernary);
     }
     let mut bytes = vec![0; format.encoded_len(codes.len())?];
-    // The largest is 1, or all are 0: a code is a value.
+    // The largest is 1, or all are 0: a code is its own value.
     let values: Vec<f32> = codes.iter().map(|&code| code.signum().into()).collect();
     block::encode(format, Rule::AbsMax, ScaleRule::Rule, &values, &mut bytes)?;
     let at = format.scale_offset();
@@ -36,11 +37,11 @@ pub fn ternary(format: Format, codes: &[i8], scale: f16) -> Result<Vec<u8>, Bloc
     Ok(bytes)
 }
 
-/// Q8_0 blocks of rows of `row` codes that have one scale each.
+/// Returns Q8_0 blocks of rows of `row` codes, each with one scale.
 ///
 /// # Errors
-/// [`BlockError::Partial`] where a row is no whole number of blocks; [`BlockError::Length`] for another number of codes than
-/// the rows have.
+/// [`BlockError::Partial`] if a row is not a whole number of blocks; [`BlockError::Length`] if the number of codes does
+/// not match the rows.
 pub fn byte_rows(row: usize, codes: &[i8], scales: &[f16]) -> Result<Vec<u8>, BlockError> {
     let format = Format::Q8_0;
     format.encoded_len(row)?;

@@ -10,7 +10,7 @@ use super::tokenizer::Tokenizer;
 use crate::Error;
 use crate::file::map::Map;
 
-/// A GGUF file with a language model, mapped: its weights are multiplied where they lie.
+/// A mapped GGUF file with a language model. Its weights are multiplied in place.
 ///
 /// ```no_run
 /// use tercet_host::language::{LanguageFile, View};
@@ -27,7 +27,7 @@ pub struct LanguageFile {
 }
 
 impl LanguageFile {
-    /// Maps a file; [`View::of`] says whether it is a model.
+    /// Maps a file; [`View::of`] checks that it is a model.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::UnknownFile`].
@@ -39,7 +39,7 @@ impl LanguageFile {
         })
     }
 
-    /// A file in memory, which `path` stands for in messages.
+    /// Returns a file in memory; messages use `path` as its path.
     pub fn made(path: &Path, bytes: Vec<u8>) -> Self {
         Self {
             path: path.to_path_buf(),
@@ -47,17 +47,17 @@ impl LanguageFile {
         }
     }
 
-    /// Its path.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn bytes(&self) -> &[u8] {
         self.map.bytes()
     }
 
-    /// Its metadata and tensors.
+    /// Returns its metadata and tensors.
     ///
     /// # Errors
     /// [`Error::BadFile`].
@@ -68,16 +68,16 @@ impl LanguageFile {
         })
     }
 
-    /// Its tokenizer.
+    /// Returns its tokenizer.
     ///
     /// # Errors
-    /// [`Error::BadFile`]; [`Error::Unsupported`] for a tokenizer that is none of those that are known.
+    /// [`Error::BadFile`]; [`Error::Unsupported`] for an unknown tokenizer.
     pub fn tokenizer(&self) -> Result<Tokenizer, Error> {
         Tokenizer::read(&self.reader()?, self.bytes(), None)
             .map_err(|error| Error::unsupported(&self.path, error))
     }
 
-    /// The error of a tensor, by its number.
+    /// Returns the error of a tensor, by its number.
     fn tensor(&self, number: u64, reason: &dyn std::fmt::Display) -> Error {
         match Reader::described(self.bytes(), number) {
             Some((_, name)) => Error::tensor(&self.path, name, reason),
@@ -85,7 +85,7 @@ impl LanguageFile {
         }
     }
 
-    /// What a model refuses, with the file and the tensor.
+    /// Converts an error of a model, adding the file and the tensor.
     pub(super) fn error(&self, error: &ModelError) -> Error {
         match *error {
             ModelError::Superfluous { tensor } => self.tensor(
@@ -98,7 +98,7 @@ impl LanguageFile {
     }
 }
 
-/// Where what is found in a file is kept: the room for a [`Model`].
+/// The memory for the parsed contents of a file: the room for a [`Model`].
 #[derive(Debug)]
 pub struct View<'a> {
     layers: Vec<Layer<'a>>,
@@ -106,10 +106,10 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Room for the model of a file.
+    /// Returns room for the model of a file.
     ///
     /// # Errors
-    /// [`Error::BadFile`], [`Error::Tensor`]; [`Error::Unsupported`] where it is no model that is run, with the key.
+    /// [`Error::BadFile`], [`Error::Tensor`]; [`Error::Unsupported`] if it is not a supported model, with the key.
     pub fn of(file: &'a LanguageFile) -> Result<Self, Error> {
         let (layers, steps) =
             Model::lengths(&file.reader()?).map_err(|error| file.error(&error))?;
@@ -119,10 +119,10 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The model of the file that this is of.
+    /// Returns the model of the file that this view was made for.
     ///
     /// # Errors
-    /// [`Error::Tensor`] and [`Error::Unsupported`] for the first thing that is wrong.
+    /// [`Error::Tensor`] and [`Error::Unsupported`] for the first fault.
     pub fn model<'l>(&'l mut self, file: &'a LanguageFile) -> Result<Model<'a, 'l>, Error> {
         let model = Model::new(&file.reader()?, &mut self.layers, &mut self.steps);
         model.map_err(|error| file.error(&error))

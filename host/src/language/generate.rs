@@ -1,4 +1,4 @@
-//! A text, token by token.
+//! Generates a text, token by token.
 
 use std::time::{Duration, Instant};
 
@@ -10,41 +10,41 @@ use super::speculate::{Drafter, Pace};
 use crate::Error;
 use crate::engine::FlowEngine;
 
-/// How a text is continued.
+/// How to continue a text.
 #[derive(Clone, Debug)]
 pub struct Generation<'a> {
     /// How tokens are drawn.
     pub sampler: Sampler,
-    /// How many of the last tokens the sampler's penalty looks back at.
+    /// Number of last tokens for the sampler's penalty.
     pub recent: usize,
-    /// The most tokens to draw.
+    /// Maximum number of tokens to draw.
     pub tokens: usize,
     /// Tokens that end a text.
     pub ends: &'a [u32],
 }
 
-/// What was drawn.
+/// The drawn tokens.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Generated {
-    /// The tokens, the ending one included.
+    /// The tokens, including the ending one.
     pub tokens: Vec<u32>,
-    /// Whether a token ended it.
+    /// True if a token ended the text.
     pub ended: bool,
     /// FNV-1a of 64 bits over the logits that every token was drawn from, in order, each as four little-endian bytes.
     pub digest: u64,
-    /// Tokens that were proposed and taken in: 0 without a drafter.
+    /// Drafted tokens that were evaluated: 0 without a drafter.
     pub drafted: usize,
-    /// How many of them were drawn.
+    /// Number of these that were drawn.
     pub accepted: usize,
-    /// What the prompt took.
+    /// Time of the prompt.
     pub prompt: Duration,
-    /// What all tokens but the first took, whose logits are the prompt's.
+    /// Time of all tokens except the first, whose logits are the prompt's.
     pub decode: Duration,
 }
 
 impl Generated {
-    /// No token, of a prompt that took so long.
+    /// Returns no tokens, for a prompt that took so long.
     pub(super) fn nothing(prompt: Duration) -> Self {
         Self {
             tokens: Vec::new(),
@@ -58,13 +58,13 @@ impl Generated {
     }
 }
 
-/// Continues a prompt in sequence 0, which may hold the first tokens of it already, but not all; `told` gets the number of tokens
-/// that are in beside those, and `each` every token that is drawn: it says whether to go on. With a `drafter` some steps take in what
-/// that proposes too; nothing but speed and [`Generated::drafted`] depends on it.
+/// Continues a prompt in sequence 0, which may already hold the first tokens of it, but not all. `told` receives the
+/// number of further evaluated tokens. `each` receives every drawn token, and returns whether to continue. With a
+/// `drafter` some steps also evaluate its drafts; only speed and the counts of drafts depend on it.
 ///
 /// # Errors
-/// Those of [`Decoder::step`] and of the drafter; [`Error::Options`] for a sampler out of its ranges, and where no token of the prompt is
-/// left.
+/// Those of [`Decoder::step`] and of the drafter; [`Error::Options`] for a sampler out of its ranges, and if no token
+/// of the prompt is left.
 pub fn generate<E: FlowEngine>(
     decoder: &mut Decoder<'_, '_, E>,
     prompt: &[u32],
@@ -90,7 +90,8 @@ pub fn generate<E: FlowEngine>(
     let start = Instant::now();
     let (mut pace, mut draft) = (Pace::new(), Vec::new());
     'text: while generated.tokens.len() < how.tokens {
-        // A row of logits behind the last token, and one behind each of a draft, as long as that is what is drawn.
+        // There is a row of logits after the last token, and one after each token of the draft, as long as these tokens
+        // are the drawn ones.
         let mut accepted = 0;
         for (row, logits) in logits.chunks_exact_mut(vocabulary).enumerate() {
             digest.f32s(logits);
@@ -119,7 +120,7 @@ pub fn generate<E: FlowEngine>(
         forget(decoder, text.len() - 1)?;
         draft.clear();
         if let Some(drafter) = &mut drafter {
-            // What is behind the last token that may be drawn is of no use.
+            // Tokens after the last one that may be drawn are useless.
             let left = how.tokens - generated.tokens.len() - 1;
             let room = decoder.room().saturating_sub(text.len());
             let most = pace.next().min(decoder.chunk() - 1).min(left).min(room);
@@ -139,7 +140,7 @@ pub fn generate<E: FlowEngine>(
             .collect();
         let stepped = decoder.step(&rows).map(<[f32]>::to_vec);
         logits = match stepped {
-            // A row of the draft may be what failed, which no text without one has.
+            // The failure may concern a row of the draft, which a text without drafts would not have.
             Err(_) if !draft.is_empty() => {
                 draft.clear();
                 drafter = None;
@@ -149,14 +150,15 @@ pub fn generate<E: FlowEngine>(
             stepped => stepped?,
         };
     }
-    // The last token is not taken in.
+    // The last token is not evaluated.
     forget(decoder, text.len().saturating_sub(1).max(prompt.len()))?;
     generated.decode = start.elapsed();
     generated.digest = digest.value();
     Ok(generated)
 }
 
-/// Forgets what was taken in of a draft and is not what was drawn: fewer rows than a step has, so a ring has what is before them.
+/// Removes the evaluated tokens of a draft that were not drawn: fewer rows than a step has, so a ring still has the
+/// positions before them.
 fn forget<E: FlowEngine>(decoder: &mut Decoder<'_, '_, E>, len: usize) -> Result<(), Error> {
     let before = decoder.len(0);
     let len = (len as u32).min(before);

@@ -1,4 +1,4 @@
-//! How large the inputs of a model's matrices are on a text, in the form of llama-imatrix' GGUF files.
+//! Records how large the inputs of a model's matrices are on a text, in the form of llama-imatrix' GGUF files.
 
 use tercet_core::engine::{LinearEngine, ModelEngine, Output as Coded, QuantizeEngine};
 use tercet_core::gguf::{Array, TensorSpec, TensorType, Value};
@@ -14,32 +14,33 @@ use crate::file::gguf;
 use crate::file::output::Output;
 use crate::{Error, Result};
 
-/// Behind a matrix' name: the sums of squares of its inputs, as llama.cpp has it.
+/// Suffix of a matrix' name for the sums of squares of its inputs, as in llama.cpp.
 pub(crate) const SUMS: &str = ".in_sum2";
-/// Behind a matrix' name: how many rows of activations were summed.
+/// Suffix of a matrix' name for the number of summed rows of activations.
 pub(crate) const COUNTS: &str = ".counts";
 
-/// For every matrix of a model the sum of the squares of each of its inputs, over all rows of activations that it was multiplied with:
-/// [`Decoder::record`](super::Decoder::record).
+/// For every matrix of a model, the sum of squares of each of its inputs, over all rows of activations that it was
+/// multiplied with: [`Decoder::record`](super::Decoder::record).
 ///
-/// [`QuantizeOptions::importance`](crate::QuantizeOptions) takes their file, so that weights are kept better where their inputs are large.
+/// [`QuantizeOptions::importance`](crate::QuantizeOptions) accepts a file of them: then weights with large inputs are
+/// quantized more accurately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     matrices: Vec<Input>,
 }
 
-/// Those of a matrix.
+/// The inputs of a matrix.
 #[derive(Clone, Debug, PartialEq)]
 struct Input {
     name: String,
-    /// Where its weights lie, by which engines tell it.
+    /// Address of its weights, by which engines identify it.
     at: usize,
     rows: u64,
     sums: Vec<f64>,
 }
 
 impl Inputs {
-    /// None yet, of the matrices of a file's model: those of its layers, and the head.
+    /// Returns empty sums for the matrices of a file's model: those of its layers, and the head.
     pub(super) fn of(file: &LanguageFile, model: &Model<'_, '_>) -> Result<Self> {
         let reader = file.reader()?;
         let layers = model.layers().iter().flat_map(|layer| layer.weights());
@@ -60,13 +61,13 @@ impl Inputs {
         Ok(Self { matrices })
     }
 
-    /// The names of matrices with the rows and the sums of each, in the order of layers, the head last.
+    /// Returns the names of matrices with the rows and the sums of each, in the order of layers, the head last.
     pub fn matrices(&self) -> impl Iterator<Item = (&str, u64, &[f64])> {
         let matrices = self.matrices.iter();
         matrices.map(|matrix| (matrix.name.as_str(), matrix.rows, matrix.sums.as_slice()))
     }
 
-    /// Adds rows of activations, each value by `value` of its place.
+    /// Adds rows of activations, each value being `value` of its place.
     fn add(&mut self, weights: &[u8], rows: usize, value: impl Fn(usize, usize) -> f64) {
         let at = weights.as_ptr().addr();
         let Some(found) = self.matrices.iter_mut().find(|matrix| matrix.at == at) else {
@@ -82,11 +83,11 @@ impl Inputs {
         }
     }
 
-    /// Writes them as llama-imatrix does, a GGUF file with `NAME.in_sum2` and `NAME.counts`, each f32, for every matrix that was multiplied. `text` is
-    /// what the file says that they are of, `windows` how many parts of it, of `context` tokens each.
+    /// Writes them as llama-imatrix does: a GGUF file with `NAME.in_sum2` and `NAME.counts`, each f32, for every
+    /// multiplied matrix. The file names `text` as the source, and `windows` parts of it with `context` tokens each.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where no matrix was multiplied; [`Error::OutputExists`] and [`Error::Io`].
+    /// [`Error::Unsupported`] if no matrix was multiplied; [`Error::OutputExists`] and [`Error::Io`].
     pub fn write(&self, output: Output, text: &str, (windows, context): (u32, u32)) -> Result<u64> {
         let path = output.path().to_path_buf();
         let path = path.as_path();
@@ -131,7 +132,7 @@ impl Inputs {
     }
 }
 
-/// Where the weights of a matrix lie, if there is one.
+/// Returns the address of a matrix' weights, if there is one.
 fn place(weights: &Weights<'_>) -> Option<usize> {
     match &weights.values {
         Values::None => None,
@@ -140,7 +141,8 @@ fn place(weights: &Weights<'_>) -> Option<usize> {
     }
 }
 
-/// An engine that adds what it multiplies matrices with to [`Inputs`]: as codes stand for it, where those are what is multiplied.
+/// An engine that adds the values that it multiplies matrices with to [`Inputs`]: the values of the codes, if codes are
+/// multiplied.
 #[derive(Debug)]
 pub(super) struct Recorder<'r, E> {
     pub(super) engine: &'r mut E,

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::engine::FlowEngine;
 use crate::parallel::Threads;
 
-/// A GGUF file of the architecture `bitnet` or `llama`, mapped, with the tokenizer that it holds.
+/// A mapped GGUF file with the architecture `bitnet` or `llama`, and its tokenizer.
 ///
 /// ```
 /// use tercet_host::LanguageModel;
@@ -24,9 +24,8 @@ use crate::parallel::Threads;
 /// # Ok::<(), tercet_host::Error>(())
 /// ```
 ///
-/// Weights are multiplied where they lie in the file's map; each [`Prompt::generate`] checks them anew, which takes one
-/// pass over them, and takes the memory of its cache. Programs that keep a cache between texts, or run several at once, use
-/// [`run`].
+/// Weights are multiplied in place in the file's map. Each [`Prompt::generate`] checks them again, which takes one pass
+/// over them, and allocates its cache. To keep a cache between texts, or to run several texts at once, use [`run`].
 #[derive(Debug)]
 pub struct LanguageModel {
     file: LanguageFile,
@@ -35,11 +34,11 @@ pub struct LanguageModel {
 }
 
 impl LanguageModel {
-    /// Opens a model and checks all of it.
+    /// Opens a model and checks it completely.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::BadFile`] and [`Error::Tensor`] for a file that breaks its format's rules;
-    /// [`Error::Unsupported`] for another architecture or tokenizer, by its name.
+    /// [`Error::Unsupported`] for another architecture or tokenizer, with its name.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = LanguageFile::open(path.as_ref())?;
         View::of(&file)?.model(&file)?;
@@ -52,17 +51,17 @@ impl LanguageModel {
         })
     }
 
-    /// The tokenizer of the file.
+    /// Returns the tokenizer of the file.
     pub const fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
 
-    /// The file, for [`View::of`] and [`run`].
+    /// Returns the file, for [`View::of`] and [`run`].
     pub const fn file(&self) -> &LanguageFile {
         &self.file
     }
 
-    /// The number of positions that the model was trained for.
+    /// Returns the number of positions that the model was trained for.
     ///
     /// # Errors
     /// [`Error::Io`] and the others of [`LanguageModel::open`], if the file has changed since.
@@ -70,7 +69,7 @@ impl LanguageModel {
         Ok(View::of(&self.file)?.model(&self.file)?.config().context as usize)
     }
 
-    /// A text to continue: 128 tokens at most, each the likeliest, unless the [`Prompt`] is told otherwise.
+    /// Returns a [`Prompt`] that continues a text. By default it writes at most 128 tokens, each the likeliest.
     pub fn prompt<'m>(&'m self, text: &'m str) -> Prompt<'m> {
         Prompt {
             model: self,
@@ -80,7 +79,7 @@ impl LanguageModel {
         }
     }
 
-    /// How well the model foretells a text, in windows of its whole context: perplexity and bits per byte.
+    /// Measures how well the model predicts a text, in windows of its whole context: perplexity and bits per byte.
     ///
     /// # Errors
     /// [`Error::Options`] for a text of too few tokens; those of [`run`].
@@ -111,7 +110,7 @@ impl LanguageModel {
     }
 }
 
-/// A text to continue, and how; [`Prompt::generate`] does it.
+/// A text to continue, with options; [`Prompt::generate`] continues it.
 #[derive(Clone, Copy, Debug)]
 pub struct Prompt<'m> {
     model: &'m LanguageModel,
@@ -120,28 +119,29 @@ pub struct Prompt<'m> {
     sampler: Sampler,
 }
 
-/// What a model wrote.
+/// A generated text.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Written {
-    /// The text behind the prompt.
+    /// The text after the prompt.
     pub text: String,
-    /// Its tokens, the one that ended it included.
+    /// Its tokens, including the one that ended it.
     pub tokens: Vec<u32>,
-    /// True if a token ended it, false if the number of tokens or the model's context did.
+    /// True if a token ended it, false if the maximum number of tokens or the model's context did.
     pub ended: bool,
     /// FNV-1a of 64 bits over the logits that every token was drawn from; see [`super::Generated::digest`].
     pub digest: u64,
 }
 
 impl Prompt<'_> {
-    /// Writes at most so many tokens.
+    /// Sets the maximum number of tokens.
     pub const fn tokens(mut self, tokens: usize) -> Self {
         self.tokens = tokens;
         self
     }
 
-    /// Draws tokens so, in place of taking the likeliest. The same seed draws the same text on every machine.
+    /// Draws tokens with this sampler, instead of taking the likeliest. The same seed draws the same text on every
+    /// machine.
     ///
     /// ```no_run
     /// use tercet_host::LanguageModel;
@@ -157,7 +157,7 @@ impl Prompt<'_> {
         self
     }
 
-    /// Writes the text on all threads.
+    /// Generates the text on all threads.
     ///
     /// # Errors
     /// As [`Prompt::generate_on`].
@@ -165,11 +165,12 @@ impl Prompt<'_> {
         self.generate_on(&mut Threads::default(), |_| true)
     }
 
-    /// Writes the text by an engine and calls `on_text` with each piece of it as it comes; false ends the text there.
+    /// Generates the text on an engine and calls `on_text` with each new piece of it; if it returns false, the text
+    /// ends there.
     ///
     /// # Errors
-    /// [`Error::Options`] for an empty prompt if the model's texts begin with no token of their own, for a prompt longer
-    /// than the model's context, and for a sampler out of its ranges; [`Error::Memory`]; [`Error::Engine`].
+    /// [`Error::Options`] for an empty prompt if the model's texts begin with no token of their own, for a prompt
+    /// longer than the model's context, and for a sampler out of its ranges; [`Error::Memory`]; [`Error::Engine`].
     pub fn generate_on<E: FlowEngine>(
         &self,
         engine: &mut E,
@@ -201,7 +202,7 @@ impl Prompt<'_> {
             tokens: self.tokens.min(room),
             ends,
         };
-        // The last token is not taken in.
+        // The last token is not evaluated.
         let positions = prompt.len().saturating_add(how.tokens.saturating_sub(1));
         let options = RunOptions {
             context: Some(u32::try_from(positions).unwrap_or(u32::MAX)),
@@ -210,7 +211,7 @@ impl Prompt<'_> {
         let mut text = String::new();
         let mut drawn = 0;
         let mut stream = tokenizer.stream(Specials::Hidden);
-        // What decoding leaves out of a text's first token it then leaves out of the prompt's.
+        // Text that decoding drops at the start of a text's first token is then dropped from the prompt's.
         for &token in &prompt {
             stream.push(token).map_err(Error::options)?;
         }
@@ -219,7 +220,7 @@ impl Prompt<'_> {
             let mut number = 0;
             let mut each = |token| {
                 number += 1;
-                // Threads that take over from an engine begin anew, with the same tokens.
+                // If threads take over from an engine, they begin again, with the same tokens.
                 if number > drawn {
                     drawn = number;
                     if !ends.contains(&token) {

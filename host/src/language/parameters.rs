@@ -1,4 +1,4 @@
-//! The hyper-parameters of a model, as a GGUF file names them.
+//! The hyper-parameters of a model, as named in a GGUF file.
 
 use serde::Serialize;
 use tercet_core::gguf::Value;
@@ -11,17 +11,17 @@ use crate::file::gguf::Pair;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Architecture {
-    /// Norms before the output and down projections too, pairs of RoPE half a head apart, the embedding as the head.
+    /// Norms also before the output and down projections, RoPE pairs half a head apart, the embedding as the head.
     Bitnet,
-    /// The same with the square of ReLU in place of SiLU, which llama.cpp does not compute and so refuses by this name.
+    /// The same with squared ReLU instead of SiLU. llama.cpp does not support it, and refuses it because of this name.
     #[serde(rename = "bitnet-b1.58")]
     BitnetSquaredRelu,
-    /// Llama: neighbours are pairs of RoPE; a head of its own, biases and factors of frequencies are optional.
+    /// Llama: RoPE pairs of neighbours; a separate head, biases and frequency factors are optional.
     Llama,
 }
 
 impl Architecture {
-    /// `general.architecture`, and what the keys of the parameters begin with.
+    /// Returns `general.architecture`, which is also the prefix of the keys of the parameters.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bitnet => "bitnet",
@@ -30,43 +30,43 @@ impl Architecture {
         }
     }
 
-    /// Whether it has norms before the output and down projections, and ternary matrices.
+    /// True if it has norms before the output and down projections, and ternary matrices.
     pub(crate) const fn is_bitnet(self) -> bool {
         matches!(self, Self::Bitnet | Self::BitnetSquaredRelu)
     }
 }
 
-/// The hyper-parameters, called what the keys of GGUF are called.
+/// The hyper-parameters, with the names of GGUF's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Parameters {
     /// How the model computes.
     pub architecture: Architecture,
-    /// The most positions of a sequence.
+    /// Maximum number of positions of a sequence.
     pub context_length: u32,
-    /// Values of a token between layers.
+    /// Values per token between layers.
     pub embedding_length: u32,
     /// Layers.
     pub block_count: u32,
     /// Values between the two halves of a feed-forward layer.
     pub feed_forward_length: u32,
-    /// Heads of queries.
+    /// Number of query heads.
     pub head_count: u32,
-    /// Heads of keys and values; each serves `head_count / head_count_kv` heads of queries.
+    /// Number of key and value heads; each serves `head_count / head_count_kv` query heads.
     pub head_count_kv: u32,
-    /// Values of a head, all of them rotated by RoPE.
+    /// Values per head, all of which RoPE rotates.
     pub head_length: u32,
-    /// Tokens.
+    /// Number of tokens.
     pub vocab_size: u32,
-    /// What is added to the mean square of a norm.
+    /// Added to the mean square in a norm.
     pub rms_epsilon: f32,
-    /// RoPE's base.
+    /// The base of RoPE.
     pub rope_base: f32,
-    /// What positions are divided by; `None` for 1, which no key is written for.
+    /// Divisor of positions; `None` for 1, for which no key is written.
     pub rope_factor: Option<f32>,
 }
 
 impl Parameters {
-    /// Those of a model that was read.
+    /// Returns the parameters of a model that was read.
     pub fn of(config: &Config) -> Self {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Self {
@@ -89,17 +89,17 @@ impl Parameters {
         }
     }
 
-    /// Values of all heads of queries.
+    /// Returns the number of values of all query heads.
     pub const fn query_length(&self) -> u64 {
         self.head_count as u64 * self.head_length as u64
     }
 
-    /// Values of all heads of keys.
+    /// Returns the number of values of all key heads.
     pub const fn key_length(&self) -> u64 {
         self.head_count_kv as u64 * self.head_length as u64
     }
 
-    /// What no program computes with, in one line.
+    /// Returns in one line why no program can compute with these parameters.
     pub(crate) fn refusal(&self) -> Option<String> {
         let counts = [
             ("context_length", self.context_length),
@@ -135,12 +135,12 @@ impl Parameters {
             ));
         }
         let (width, queries) = (u64::from(self.embedding_length), self.query_length());
-        // Its sub-norm is of the embedding's width.
+        // Its sub-norm has the embedding's width.
         (self.architecture.is_bitnet() && width != queries)
             .then(|| format!("bitnet takes heads of {width} values in all, not {queries}"))
     }
 
-    /// The keys, without the file's type.
+    /// Returns the keys, without the file's type.
     pub(crate) fn entries(&self) -> Vec<Pair<'static>> {
         let name = self.architecture.name();
         let u32s = [

@@ -1,4 +1,4 @@
-//! How well a model foretells a text.
+//! Measures how well a model predicts a text.
 
 use tercet_core::model::{NLL_UNIT, Row, nll};
 
@@ -7,19 +7,20 @@ use crate::Error;
 use crate::engine::FlowEngine;
 use crate::parallel::each::chunks;
 
-/// Which tokens of a text are scored, and after what.
+/// The tokens of a text that are scored, and their context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// Tokens of a window, which begins with an empty cache; at least 2.
+    /// Tokens per window, which begins with an empty cache; at least 2.
     pub context: usize,
-    /// The token that every window begins with, where the vocabulary adds one.
+    /// The token that every window begins with, if the vocabulary adds one.
     pub begin: Option<u32>,
-    /// As llama-perplexity does it: `begin` stands in place of a window's first token, only the second half of each whole window is scored.
+    /// As in llama-perplexity: `begin` replaces a window's first token, and only the second half of each whole window
+    /// is scored.
     pub second_half: bool,
 }
 
 impl Windows {
-    /// How many windows so many tokens make, the last of which may be shorter.
+    /// Returns the number of windows for so many tokens; the last window may be shorter.
     pub const fn count(&self, tokens: usize) -> usize {
         if self.context < 2 {
             return 0;
@@ -30,7 +31,7 @@ impl Windows {
         }
     }
 
-    /// Tokens of the text in a window.
+    /// Returns the tokens of the text in a window.
     const fn own(&self) -> usize {
         match (self.begin, self.second_half) {
             (Some(_), false) => self.context - 1,
@@ -38,7 +39,7 @@ impl Windows {
         }
     }
 
-    /// How many of so many tokens are scored.
+    /// Returns how many of so many tokens are scored.
     ///
     /// ```
     /// use tercet_host::language::Windows;
@@ -60,38 +61,39 @@ impl Windows {
     }
 }
 
-/// What a text cost.
+/// The cost of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// The sum over all tokens that were scored, in units of 2⁻³² nats.
+    /// The sum over all scored tokens, in units of 2⁻³² nats.
     pub sum: i64,
-    /// Tokens that were scored.
+    /// Number of scored tokens.
     pub count: u64,
-    /// Bytes that they stand for.
+    /// Number of bytes of their texts.
     pub bytes: u64,
 }
 
 impl Cost {
-    /// Nats a token.
+    /// Returns nats per token.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / NLL_UNIT as f64 / self.count as f64
     }
 
-    /// e to the power of the mean.
+    /// Returns e to the power of the mean.
     pub fn perplexity(&self) -> f64 {
         self.mean().exp()
     }
 
-    /// Bits a byte of what was scored.
+    /// Returns bits per scored byte.
     pub fn bits_per_byte(&self) -> f64 {
         self.sum as f64 / NLL_UNIT as f64 / std::f64::consts::LN_2 / self.bytes as f64
     }
 }
 
-/// Scores the tokens of a text, window by window. `bytes` tells what a token stands for, `told` gets the number of tokens done.
+/// Scores the tokens of a text, window by window. `bytes` returns the number of bytes of a token; `told` receives the
+/// number of finished tokens.
 ///
-/// Without [`Windows::second_half`] every token after the first of its window is scored, each once; the sum is one of
-/// integers and depends on no order.
+/// Without [`Windows::second_half`] every token after the first of its window is scored, each once. The sum is one of
+/// integers, so it does not depend on the order.
 ///
 /// # Errors
 /// [`Error::Options`] for a context below 2, or a text of too few tokens; those of [`Decoder::step`].
@@ -130,7 +132,7 @@ pub fn perplexity<E: FlowEngine>(
     Ok(cost)
 }
 
-/// Adds what the tokens behind the position `first` cost.
+/// Adds the cost of the tokens after the position `first`.
 fn score<E: FlowEngine>(
     decoder: &mut Decoder<'_, '_, E>,
     text: &[u32],
@@ -140,7 +142,7 @@ fn score<E: FlowEngine>(
 ) -> Result<(), Error> {
     decoder.reset(0);
     let vocabulary = decoder.model().config().vocabulary;
-    // Of the last token nothing is asked.
+    // No logits are needed after the last token.
     let inputs = &text[..text.len() - 1];
     let mut position = 0;
     for chunk in inputs.chunks(decoder.chunk()) {
@@ -162,7 +164,7 @@ fn score<E: FlowEngine>(
             chunks(logits, vocabulary).gather(|row, logits| nll(logits, asked[row] as usize));
         for (own, &token) in costs.into_iter().zip(&asked) {
             let own = own.ok_or_else(|| Error::options("a logit is not finite"))?;
-            // Each is below 2⁶³; logits would have to differ by 2³¹ for a sum that is not.
+            // Each is below 2⁶³; for a sum that is not, logits would have to differ by 2³¹.
             let sum = cost.sum.checked_add(own);
             cost.sum = sum.ok_or_else(|| Error::options("the costs' sum leaves 64 bits"))?;
             cost.count += 1;

@@ -1,4 +1,4 @@
-//! A model at work: its cache, its sequences and the memory of its steps.
+//! A running model: its cache, its sequences and the memory of its steps.
 
 use tercet_core::engine::ModelEngine;
 use tercet_core::model::{
@@ -14,20 +14,21 @@ use crate::Error;
 use crate::engine::{By, EngineError, FlowEngine, Shared};
 use crate::parallel::team;
 
-/// How a model is run; all but the last three are part of what comes of it. By default one sequence, in steps of 64 rows.
+/// How a model is run; the result depends on all fields but the last three. The default is one sequence, in steps of 64
+/// rows.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// What is attended to; the file's where `None`.
+    /// The positions that are attended to; `None` for the file's.
     pub pattern: Option<Pattern>,
-    /// How keys and values are kept; as the file says, or its architecture, where `None`.
+    /// How keys and values are stored; `None` for the type of the file or of its architecture.
     pub cache: Option<CacheType>,
-    /// The most positions of a sequence without a window; the model's context where `None`.
+    /// Maximum number of positions of a sequence without a window; `None` for the model's context.
     pub context: Option<u32>,
-    /// Sequences.
+    /// Number of sequences.
     pub sequences: usize,
-    /// The most rows of a step: nothing but speed and memory depend on it.
+    /// Maximum number of rows per step: only speed and memory depend on it.
     pub chunk: u32,
-    /// Bytes that are taken beside this run, such as by one that drafts for it: there must be room for both.
+    /// Bytes that are used beside this run, for example by a draft model: there must be room for both.
     pub beside: usize,
 }
 
@@ -44,22 +45,22 @@ impl Default for RunOptions {
     }
 }
 
-/// Bytes of a model whose steps take so little time that no thread is kept awake for them.
+/// Bytes of a model whose steps are so short that no thread is kept awake for them.
 const SMALL: usize = 1 << 20;
 
-/// Bytes of memory, known before anything runs.
+/// Memory in bytes, known before anything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Usage {
-    /// Of weights, which stay in the file's map.
+    /// Weights, which stay in the file's map.
     pub weights: usize,
-    /// Of keys and values.
+    /// Keys and values.
     pub cache: usize,
-    /// Of steps: residuals, activations, sums and logits.
+    /// Steps: residuals, activations, sums and logits.
     pub steps: usize,
 }
 
-/// Sizes of all that a model's run takes.
+/// Sizes of all memory of a model's run.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     pattern: Pattern,
@@ -97,10 +98,10 @@ impl RunOptions {
         })
     }
 
-    /// What a run of a model takes by an engine.
+    /// Returns the memory of a model's run on an engine.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where sizes do not fit this machine's addresses.
+    /// [`Error::Unsupported`] if sizes do not fit this machine's addresses.
     pub fn usage<E: FlowEngine>(
         &self,
         engine: &E,
@@ -121,10 +122,10 @@ impl RunOptions {
         })
     }
 
-    /// As [`RunOptions::usage`], where this machine has as much memory left, or does not say.
+    /// As [`RunOptions::usage`], and checks that this machine has enough free memory, if it reports that.
     ///
     /// # Errors
-    /// [`Error::Memory`] where it has not; those of [`RunOptions::usage`].
+    /// [`Error::Memory`] if it has not; those of [`RunOptions::usage`].
     pub fn fits<E: FlowEngine>(
         &self,
         engine: &E,
@@ -146,7 +147,7 @@ impl RunOptions {
     }
 }
 
-/// A vector of so many elements, or a refusal where memory does not suffice.
+/// Returns a vector of so many elements, or an error if memory is not enough.
 pub(super) fn room<T: Clone>(
     value: T,
     len: usize,
@@ -165,9 +166,9 @@ pub(super) fn room<T: Clone>(
     Ok(room)
 }
 
-/// Runs a model by an engine: `work` gets the [`Decoder`], with empty sequences.
+/// Runs a model on an engine: `work` receives the [`Decoder`], with empty sequences.
 ///
-/// Memory for all sequences and for steps of [`RunOptions::chunk`] rows is taken before, if there is as much.
+/// Memory for all sequences and for steps of [`RunOptions::chunk`] rows is allocated first, if there is enough.
 ///
 /// # Errors
 /// [`Error::Memory`]; [`Error::Unsupported`] for sizes that are too large; those of `work`.
@@ -273,7 +274,7 @@ pub struct Decoder<'d, 'f, E> {
     room: usize,
 }
 
-/// [`decode`], with what goes into matrices added to `inputs`, unless it fails.
+/// Does [`decode`], and adds the inputs of matrices to `inputs` unless it fails.
 fn decode_into<E: ModelEngine>(
     engine: &mut E,
     inputs: Option<&mut Inputs>,
@@ -297,33 +298,33 @@ fn decode_into<E: ModelEngine>(
 }
 
 impl<E: FlowEngine> Decoder<'_, '_, E> {
-    /// The model.
+    /// Returns the model.
     pub fn model(&self) -> &Model<'_, '_> {
         self.model
     }
 
-    /// The most rows of a step.
+    /// Returns the maximum number of rows per step.
     pub const fn chunk(&self) -> usize {
         self.chunk
     }
 
-    /// The most positions of a sequence; `usize::MAX` for a window's ring.
+    /// Returns the maximum number of positions of a sequence; `usize::MAX` for the ring of a window.
     pub const fn room(&self) -> usize {
         self.room
     }
 
-    /// Positions of a sequence so far.
+    /// Returns the current number of positions of a sequence.
     pub fn len(&self, sequence: usize) -> u32 {
         self.sequences.get(sequence).map_or(0, Sequence::len)
     }
 
-    /// What a sequence attends to.
+    /// Returns the positions that a sequence attends to.
     pub fn pattern(&self) -> Pattern {
         let first = self.sequences.first();
         first.map_or(self.model.config().pattern, |sequence| *sequence.pattern())
     }
 
-    /// Records what goes into the model's matrices from now on, beginning with nothing.
+    /// Records the inputs of the model's matrices from now on, starting from zero.
     ///
     /// # Errors
     /// [`Error::BadFile`].
@@ -332,13 +333,13 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
         Ok(())
     }
 
-    /// What was recorded; `None` unless it was asked for.
+    /// Returns the recorded inputs; `None` if recording was not requested.
     pub const fn recorded(&self) -> Option<&Inputs> {
         self.inputs.as_ref()
     }
 
-    /// Forgets the positions of a sequence from `len` on, and says how many it has then. All are forgotten where a window's ring
-    /// has overwritten what position `len` attends to, or something was not finite.
+    /// Removes the positions of a sequence from `len` on, and returns the remaining number. All are removed if a
+    /// window's ring has overwritten positions that position `len` attends to, or if a value was not finite.
     pub fn cut(&mut self, sequence: usize, len: u32) -> u32 {
         let Some(found) = self.sequences.get_mut(sequence) else {
             return 0;
@@ -349,18 +350,18 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
         found.len()
     }
 
-    /// Forgets a sequence.
+    /// Removes all positions of a sequence.
     pub fn reset(&mut self, sequence: usize) {
         if let Some(sequence) = self.sequences.get_mut(sequence) {
             sequence.reset(&mut self.cache);
         }
     }
 
-    /// Takes at most [`Decoder::chunk`] rows in, and gives the logits of those that ask for them, a row of the
-    /// vocabulary each. What the engine has no room for the processor's threads do.
+    /// Evaluates at most [`Decoder::chunk`] rows, and returns the logits of those that ask for them, each a row of the
+    /// vocabulary's size. The processor's threads do the work that the engine has no room for.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for what [`decode`] refuses, and for something that is not finite; [`Error::Engine`].
+    /// [`Error::Unsupported`] for input that [`decode`] refuses, and for values that are not finite; [`Error::Engine`].
     pub fn step(&mut self, rows: &[Row]) -> Result<&[f32], Error> {
         let _span = trace_span!("step", rows = rows.len()).entered();
         let mut fault = None;
@@ -414,8 +415,8 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
             .error(failure, |refusal| Error::unsupported(file.path(), refusal))
     }
 
-    /// Takes a prompt in, in steps of [`Decoder::chunk`] rows, and gives the logits behind its last token; `told` gets
-    /// the number of tokens that are in after each.
+    /// Evaluates a prompt in steps of [`Decoder::chunk`] rows, and returns the logits after its last token; `told`
+    /// receives the number of evaluated tokens after each step.
     ///
     /// # Errors
     /// Those of [`Decoder::step`]; [`Error::Options`] for no tokens.

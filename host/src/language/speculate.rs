@@ -1,8 +1,9 @@
-//! Drafts: what may come next is proposed, taken in as one step, and kept as far as it is what is drawn anyway.
+//! Speculative decoding: the next tokens are drafted, evaluated in one step, and kept as long as they are the tokens
+//! that are drawn anyway.
 //!
-//! A draw depends on logits, seed and position alone, and the logits of a row on nothing else in its step. So every token of a
-//! text is drawn as without drafts, from the same bits; a draft only lets several of these draws share a step
-//! (Leviathan, Kalman and Matias, 2023, whose rule of acceptance becomes equality where draws are fixed).
+//! A draw depends only on logits, seed and position, and the logits of a row on nothing else in its step. So every
+//! token of a text is drawn as without drafts, from the same bits; a draft only lets several of these draws share a
+//! step (Leviathan, Kalman and Matias, 2023, whose rule of acceptance becomes equality if draws are fixed).
 
 use std::path::Path;
 
@@ -13,18 +14,19 @@ use super::tokenizer::Tokenizer;
 use crate::Error;
 use crate::engine::FlowEngine;
 
-/// What proposes tokens.
+/// A source of draft tokens.
 pub trait Drafter {
-    /// What may follow a text: `most` tokens at most, none where nothing is known.
+    /// Returns tokens that may follow a text: at most `most`, none if nothing is known.
     ///
     /// # Errors
-    /// Those of a model that proposes.
+    /// Those of a draft model.
     fn propose(&mut self, text: &[u32], most: usize) -> Result<Vec<u32>, Error>;
 }
 
-/// Proposes what stood behind the last tokens when they stood in the text before: the longest such place, the last of equals.
+/// Proposes the tokens that followed an earlier occurrence of the text's last tokens: the longest match, and of equal
+/// ones the last.
 ///
-/// Where that reaches the text's end, it goes on with what it proposed. O(text · longest).
+/// If that reaches the end of the text, it continues with its own proposal. O(text · longest).
 ///
 /// ```
 /// use tercet_host::language::{Drafter, Lookup};
@@ -38,12 +40,12 @@ pub trait Drafter {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lookup {
-    /// The most tokens that are looked for.
+    /// Maximum length of the match.
     pub longest: usize,
 }
 
 impl Lookup {
-    /// The fewest tokens that are looked for: most texts have every single token before.
+    /// Minimum length of the match: most texts contain every single token before.
     const SHORTEST: usize = 2;
 }
 
@@ -63,7 +65,7 @@ impl Drafter for Lookup {
         }
         let mut all = text.to_vec();
         if longest >= Self::SHORTEST {
-            // Within what is there: `best` is before the text's end.
+            // Within the existing tokens: `best` is before the text's end.
             all.extend((0..most).map(|_| 0));
             for index in 0..most {
                 all[text.len() + index] = all[best + index];
@@ -73,7 +75,7 @@ impl Drafter for Lookup {
     }
 }
 
-/// A smaller model of the same vocabulary: what it would write itself, by the same draws.
+/// A smaller model with the same vocabulary: proposes the tokens that it would write itself, with the same draws.
 pub struct DraftModel<'a, 'd, 'f, E> {
     decoder: &'a mut Decoder<'d, 'f, E>,
     sampler: Sampler,
@@ -84,7 +86,7 @@ pub struct DraftModel<'a, 'd, 'f, E> {
 }
 
 impl<'a, 'd, 'f, E: FlowEngine> DraftModel<'a, 'd, 'f, E> {
-    /// A model with an empty sequence 0, that draws as the text is drawn.
+    /// Returns a drafter with an empty sequence 0, that draws as the text is drawn.
     pub fn new(decoder: &'a mut Decoder<'d, 'f, E>, sampler: Sampler, recent: usize) -> Self {
         let scratch = vec![0; decoder.model().config().vocabulary];
         Self {
@@ -98,7 +100,7 @@ impl<'a, 'd, 'f, E: FlowEngine> DraftModel<'a, 'd, 'f, E> {
 }
 
 impl<E: FlowEngine> Drafter for DraftModel<'_, '_, '_, E> {
-    /// Nothing where the model's context is over.
+    /// Returns nothing once the model's context is used up.
     fn propose(&mut self, text: &[u32], most: usize) -> Result<Vec<u32>, Error> {
         let same = self.held.iter().zip(text).take_while(|(a, b)| a == b);
         let same = same.count().min(text.len().saturating_sub(1));
@@ -134,10 +136,10 @@ impl<E: FlowEngine> Drafter for DraftModel<'_, '_, '_, E> {
     }
 }
 
-/// Sees whether two models have the same tokens, of which one is to draft for the other.
+/// Checks that two models have the same tokens, so that one can draft for the other.
 ///
 /// # Errors
-/// [`Error::Unsupported`] of the draft's file, with the first token that differs.
+/// [`Error::Unsupported`] for the draft model's file, with the first token that differs.
 pub fn same_vocabulary(
     model: &Tokenizer,
     draft: &Tokenizer,
@@ -163,18 +165,18 @@ pub fn same_vocabulary(
     Ok(())
 }
 
-/// How long drafts are: twice as long when all of one was right, as long as what was right when not, and none for ever more steps
-/// while nothing is.
+/// The length of drafts: doubled if a whole draft was right, otherwise the number of right tokens; and no drafts for
+/// more and more steps while none is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
     len: usize,
-    /// Steps to go without one, and how many the next failure asks for.
+    /// Steps to wait without a draft, and the number after the next failure.
     wait: usize,
     patience: usize,
 }
 
 impl Pace {
-    /// The longest draft: rows of a step beyond that cost as much as steps of their own where arithmetic is the limit.
+    /// The longest draft: if arithmetic is the limit, further rows of a step cost as much as separate steps.
     const LONGEST: usize = 16;
     const WAIT: usize = 32;
 
@@ -186,7 +188,7 @@ impl Pace {
         }
     }
 
-    /// Tokens to propose for the next step.
+    /// Returns the number of tokens to propose for the next step.
     pub(super) fn next(&mut self) -> usize {
         if self.wait > 0 {
             self.wait -= 1;
@@ -195,7 +197,7 @@ impl Pace {
         self.len
     }
 
-    /// What came of a draft, which was not empty.
+    /// Records the result of a draft, which was not empty.
     pub(super) fn learn(&mut self, drafted: usize, accepted: usize) {
         if accepted == 0 {
             self.len = (self.len / 2).max(1);

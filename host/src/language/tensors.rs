@@ -1,57 +1,57 @@
-//! The tensors of a model: names, shapes and places in the file, which follow the order of computing.
+//! The tensors of a model: names, shapes and places in the file, in the order of the computation.
 
 use super::parameters::Parameters;
 
-/// What a tensor is for.
+/// The purpose of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
-    /// A row a token.
+    /// One row per token.
     Embedding,
-    /// The gains of a norm; programs take `f32` only.
+    /// The gains of a norm; programs accept only `f32`.
     Norm,
-    /// A row an output of a layer.
+    /// One row per output of a layer.
     Matrix,
-    /// A row a token, where the embedding is not the head.
+    /// One row per token, if the embedding is not the head.
     Head,
     /// Added to the outputs of a layer; `f32`.
     Bias,
-    /// What divides the frequencies of RoPE; `f32`.
+    /// Divisors of the frequencies of RoPE; `f32`.
     Frequencies,
 }
 
 impl Role {
-    /// Whether the tensor has rows that a type of blocks may hold.
+    /// True if the tensor has rows that a block type can hold.
     pub const fn is_matrix(self) -> bool {
         matches!(self, Self::Embedding | Self::Matrix | Self::Head)
     }
 }
 
-/// A tensor that a model has.
+/// A tensor of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
     /// Its shape, outermost dimension first.
     pub shape: Vec<usize>,
 }
 
 impl Slot {
-    /// Whether its rows are values of queries or keys, which RoPE rotates.
+    /// True if its rows are values of queries or keys, which RoPE rotates.
     pub(crate) fn is_rotated(&self) -> bool {
         let part = self.name.split('.').nth(2);
         matches!(part, Some("attn_q" | "attn_k"))
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn values(&self) -> usize {
         self.shape.iter().product()
     }
 }
 
-/// Tensors that a `llama` may have; `bitnet` has none.
+/// Optional tensors of a `llama`; `bitnet` has none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// `output.weight`: a head that is not the embedding.
@@ -65,7 +65,7 @@ pub struct Extras {
 }
 
 impl Parameters {
-    /// The tensors in the order that they are used in, which is the file's.
+    /// Returns the tensors in the order of their use, which is that of the file.
     pub fn tensors(&self, extras: Extras) -> Vec<Slot> {
         let width = self.embedding_length as usize;
         let feed = self.feed_forward_length as usize;

@@ -1,7 +1,7 @@
-//! Models of random weights from a seed: files of a few hundred kilobytes for tests, with no training behind them.
+//! Models with random weights from a seed: files of a few hundred kilobytes for tests, without training.
 //!
-//! The weights of a seed are the same in every type that [`bitnet`] writes, each exact in it, so that programs which read
-//! different types can be held against each other.
+//! The weights of a seed are the same in every type that [`bitnet`] writes, each exact in it, so that programs that
+//! read different types can be compared.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::dtype::DType;
 use crate::file::output::Output;
 use crate::{Error, Result};
 
-/// Pieces of words that the `llama` knows, the first to merge first.
+/// Pieces of words in the `llama` vocabulary, the first to merge first.
 const PIECES: [&str; 11] = [
     "th", "the", "▁the", "an", "and", "▁and", "in", "ing", "▁a", "er", "on",
 ];
@@ -39,7 +39,8 @@ pub const BITNET: Parameters = Parameters {
     rope_factor: None,
 };
 
-/// A smaller `bitnet`, for machines of 16 KiB: width and feed-forward 64, 2 layers, heads 16:1, the same tokens and context.
+/// A smaller `bitnet`, for machines with 16 KiB: width and feed-forward 64, 2 layers, heads 16:1, the same tokens and
+/// context.
 pub const BITNET_64: Parameters = Parameters {
     embedding_length: 64,
     feed_forward_length: 64,
@@ -65,7 +66,8 @@ pub const LLAMA: Parameters = Parameters {
     rope_factor: None,
 };
 
-/// A smaller `llama`, for machines of 16 KiB: width 32, feed-forward 64, a layer, heads 8:2, the same tokens and context.
+/// A smaller `llama`, for machines with 16 KiB: width 32, feed-forward 64, one layer, heads 8:2, the same tokens and
+/// context.
 pub const LLAMA_32: Parameters = Parameters {
     embedding_length: 32,
     block_count: 1,
@@ -81,17 +83,17 @@ pub const CHAT: Parameters = Parameters {
     ..LLAMA_32
 };
 
-/// ChatML's template, as SmolLM2 has it without its own system message.
+/// The template of ChatML, as in SmolLM2 without its own system message.
 pub const CHAT_TEMPLATE: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] \
     + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
-/// Writes a model of [`BITNET`]'s or [`BITNET_64`]'s parameters and returns the file's size.
+/// Writes a model with the parameters of [`BITNET`] or [`BITNET_64`] and returns the file's size.
 ///
-/// Matrices are ternary with one scale each that f16 holds exactly; the embedding has codes within ±127 and one scale a row. In a
-/// ternary type of blocks the embedding is Q8_0; in a float type its values are floats too.
+/// Matrices are ternary with one scale each, which f16 represents exactly; the embedding has codes within ±127 and one
+/// scale per row. With a ternary block type the embedding is Q8_0; with a float type its values are floats too.
 ///
 /// # Errors
-/// [`Error::Options`] for a type that holds other values; [`Error::OutputExists`]; [`Error::Io`].
+/// [`Error::Options`] for any other type; [`Error::OutputExists`]; [`Error::Io`].
 pub fn bitnet(
     path: &Path,
     parameters: Parameters,
@@ -158,8 +160,8 @@ pub fn bitnet(
     writer.finish()
 }
 
-/// Writes a model of [`LLAMA`]'s or [`LLAMA_32`]'s parameters in several types, with a head of its own, biases and
-/// factors of frequencies; returns the file's size.
+/// Writes a model with the parameters of [`LLAMA`] or [`LLAMA_32`] in several types, with a separate head, biases and
+/// frequency factors; returns the file's size.
 ///
 /// # Errors
 /// [`Error::OutputExists`]; [`Error::Io`].
@@ -167,8 +169,8 @@ pub fn llama(path: &Path, parameters: Parameters, seed: u64, force: bool) -> Res
     written(path, parameters, pieces(&[]), seed, force)
 }
 
-/// Writes a model of [`CHAT`]'s parameters, as [`llama`] does, with ChatML's control tokens and [`CHAT_TEMPLATE`]; returns the
-/// file's size.
+/// Writes a model with the parameters of [`CHAT`], as [`llama`] does, with ChatML's control tokens and
+/// [`CHAT_TEMPLATE`]; returns the file's size.
 ///
 /// # Errors
 /// Those of [`llama`].
@@ -228,7 +230,7 @@ fn written(
             Role::Matrix | Role::Bias => normal(0.125),
             Role::Head => normal(0.25),
             Role::Norm => gains(&mut random, slot.values()),
-            // From 1, as it is for what turns fast, to 4.
+            // From 1 for high frequencies to 4.
             Role::Frequencies => (0..slot.values())
                 .map(|_| 1.0 + random.unit_f32() * 3.0)
                 .collect(),
@@ -242,7 +244,7 @@ fn typed(slots: &[Slot], dtype: impl Fn(&Slot) -> DType) -> Vec<(&Slot, DType)> 
     slots.iter().map(|slot| (slot, dtype(slot))).collect()
 }
 
-/// Gains of a norm, in [0.5, 1.5).
+/// Returns gains of a norm, in [0.5, 1.5).
 fn gains(random: &mut Random, count: usize) -> Vec<f32> {
     (0..count).map(|_| 0.5 + random.unit_f32()).collect()
 }
@@ -253,7 +255,8 @@ fn scaled(codes: &[i8], scale: f16) -> impl Iterator<Item = f32> {
         .map(move |&code| f32::from(code) * scale.to_f32())
 }
 
-/// Rows of codes, one of each 127 or −127, and a scale for each row of four bits, so that f16 holds a code times it.
+/// Returns rows of codes, with one of each row 127 or −127, and a scale of four bits for each row, so that f16
+/// represents their product.
 fn rows(random: &mut Random, count: usize, row: usize) -> (Vec<i8>, Vec<f16>) {
     let (mut codes, mut scales) = (Vec::with_capacity(count * row), Vec::with_capacity(count));
     for _ in 0..count {
@@ -267,7 +270,7 @@ fn rows(random: &mut Random, count: usize, row: usize) -> (Vec<i8>, Vec<f16>) {
     (codes, scales)
 }
 
-/// SentencePiece's tokens: three specials, the bytes, the blank, letters and [`PIECES`], then control tokens.
+/// Returns SentencePiece tokens: three specials, the bytes, the blank, letters and [`PIECES`], then control tokens.
 fn pieces(controls: &[&str]) -> Vocabulary {
     let specials = [
         ("<unk>", TokenKind::Unknown),

@@ -1,4 +1,4 @@
-//! A GGUF file's tokenizer in memory of its own: text to tokens, and back.
+//! A GGUF file's tokenizer with its own memory: converts text to tokens, and back.
 //!
 //! ```no_run
 //! use tercet_host::Model;
@@ -21,10 +21,10 @@ pub use tercet_core::model::tokenizer::{
 use crate::model::Container;
 use crate::{Error, Model};
 
-/// Elements of scratch to begin with: enough for pieces of 13,000 bytes, of which few texts have longer ones.
+/// Initial number of scratch elements: enough for pieces of 13,000 bytes; few texts have longer ones.
 const SCRATCH: usize = 1 << 16;
 
-/// A tokenizer with all that it needs: the file may be closed. See [`core`] for what its tokens are.
+/// A tokenizer with all its data, so the file may be closed. See [`core`] for its tokens.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     vocabulary: Vocabulary,
@@ -34,11 +34,10 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// The tokenizer of a GGUF model. `pre` names its pre-tokenizer where the file does not, or does so wrongly.
+    /// Returns the tokenizer of a GGUF model. `pre` names its pre-tokenizer, if the file names none or a wrong one.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a model of another format; [`Error::BadFile`], which says what is wrong with the
-    /// metadata.
+    /// [`Error::Unsupported`] for a model of another format; [`Error::BadFile`], with the fault in the metadata.
     pub fn open(model: &Model, pre: Option<&str>) -> Result<Self, Error> {
         let path = model.path();
         if model.container() != Container::Gguf {
@@ -60,7 +59,7 @@ impl Tokenizer {
         })
     }
 
-    /// The tokenizer of `file`, the bytes that `reader` reads; `pre` as for [`Tokenizer::open`].
+    /// Returns the tokenizer of `file`, the bytes that `reader` reads; `pre` as for [`Tokenizer::open`].
     ///
     /// # Errors
     /// Those of [`Vocabulary::new`] and [`core::Tokenizer::new`].
@@ -83,43 +82,43 @@ impl Tokenizer {
         })
     }
 
-    /// The same in the terms of [`core`], which allocates nothing.
+    /// Returns the same tokenizer as a type of [`core`], without allocation.
     pub fn view(&self) -> core::Tokenizer<'_> {
         core::Tokenizer::attach(&self.vocabulary, &self.header, &self.index)
             .expect("the index is as long as the vocabulary asks")
     }
 
-    /// What the file says of its tokenizer.
+    /// Returns the tokenizer's description in the file.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
-    /// The tokens that end a text.
+    /// Returns the tokens that end a text.
     pub fn ends(&self) -> Vec<u32> {
         let pieces = *self.view().pieces();
         let all = 0..self.vocabulary.tokens();
         all.filter(|&token| pieces.is_end(token)).collect()
     }
 
-    /// Number of bytes that a token stands for, marks of control tokens included; 0 for an id that no token has.
+    /// Returns the number of bytes of a token's text, including the marks of control tokens; 0 for an unknown id.
     pub fn bytes(&self, token: u32) -> usize {
         let pieces = *self.view().pieces();
         let piece = pieces.piece(token, Specials::Shown);
         piece.map_or(0, Iterator::count)
     }
 
-    /// The tokens of a text, which need not be UTF-8.
+    /// Returns the tokens of a text, which need not be UTF-8.
     ///
     /// # Errors
-    /// [`TokenizerError::Text`] from 4 GiB on; [`TokenizerError::Byte`] where the vocabulary has no token for a byte that may not
-    /// be lost.
+    /// [`TokenizerError::Text`] from 4 GiB on; [`TokenizerError::Byte`] if the vocabulary has no token for a byte that
+    /// must not be lost.
     pub fn encode(&self, text: &[u8], encoding: Encoding) -> Result<Vec<u32>, TokenizerError> {
         let view = self.view();
         let mut scratch = vec![0; SCRATCH.min(encoding.scratch_len(text.len()))];
         loop {
             let tokens = view.encode(text, encoding, &mut scratch);
             match tokens.and_then(Iterator::collect) {
-                // Twice as long at least, so that a text with ever longer pieces is not begun with each.
+                // At least twice as long, so that a text with longer and longer pieces is not restarted for each.
                 Err(TokenizerError::Scratch { needed, .. }) => {
                     let len = needed.max(scratch.len().saturating_mul(2));
                     scratch = vec![0; len];
@@ -129,11 +128,11 @@ impl Tokenizer {
         }
     }
 
-    /// The bytes of tokens, which need not be UTF-8. Where the vocabulary adds a space before a text, the first token's is left
-    /// out, as llama.cpp does.
+    /// Returns the bytes of tokens, which need not be UTF-8. If the vocabulary adds a space before a text, the first
+    /// token's space is left out, as in llama.cpp.
     ///
     /// # Errors
-    /// [`TokenizerError::Token`] for an id that no token has.
+    /// [`TokenizerError::Token`] for an unknown id.
     pub fn decode(&self, tokens: &[u32], specials: Specials) -> Result<Vec<u8>, TokenizerError> {
         let mut decoder = Decoder::new(*self.view().pieces(), specials);
         let mut text = Vec::new();
@@ -143,7 +142,7 @@ impl Tokenizer {
         Ok(text)
     }
 
-    /// A text that grows by a token at a time.
+    /// Returns an empty text that grows by a token at a time.
     pub fn stream(&self, specials: Specials) -> Stream<'_> {
         Stream {
             decoder: Decoder::new(*self.view().pieces(), specials),
@@ -152,7 +151,7 @@ impl Tokenizer {
     }
 }
 
-/// Tokens to text one after the other, in whole characters.
+/// Converts tokens to text one after another, in whole characters.
 #[derive(Clone, Debug)]
 pub struct Stream<'a> {
     decoder: Decoder<'a>,
@@ -161,15 +160,16 @@ pub struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// What a token adds to the text: nothing while a character is not whole. Bytes that can be part of none are U+FFFD.
+    /// Returns the text that a token adds: nothing while a character is incomplete. Bytes that cannot be part of a
+    /// character become U+FFFD.
     ///
     /// # Errors
-    /// [`TokenizerError::Token`] for an id that no token has, which changes nothing.
+    /// [`TokenizerError::Token`] for an unknown id, which changes nothing.
     pub fn push(&mut self, id: u32) -> Result<String, TokenizerError> {
         self.held.extend(self.decoder.next(id)?);
         let unfinished = match std::str::from_utf8(&self.held) {
             Ok(_) => 0,
-            // The last bytes alone may be a character's beginning.
+            // Only the last bytes may be the beginning of a character.
             Err(_) => (1..=self.held.len().min(3))
                 .find(|&len| {
                     let tail = &self.held[self.held.len() - len..];
@@ -183,7 +183,7 @@ impl Stream<'_> {
         Ok(String::from_utf8_lossy(&whole).into_owned())
     }
 
-    /// The end of the text: U+FFFD if a character is not whole.
+    /// Returns the end of the text: U+FFFD if a character is incomplete.
     pub fn finish(self) -> String {
         String::from_utf8_lossy(&self.held).into_owned()
     }

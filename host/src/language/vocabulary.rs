@@ -1,4 +1,4 @@
-//! The vocabulary of a model, as the metadata of a GGUF file holds it.
+//! The vocabulary of a model, as stored in the metadata of a GGUF file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,17 +6,17 @@ use tercet_core::gguf::{Reader, Value};
 
 use crate::file::gguf::Pair;
 
-/// What a token is, by GGUF's number.
+/// The kind of a token, with GGUF's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum TokenKind {
     /// A piece of text.
     Normal = 1,
-    /// What stands for text that no token covers.
+    /// Replaces text that no token covers.
     Unknown = 2,
     /// A mark that is no text, such as the beginning of a sequence.
     Control = 3,
-    /// A piece of text that is cut out before all others.
+    /// A piece of text that is matched before all others.
     UserDefined = 4,
     /// A number without a meaning.
     Unused = 5,
@@ -25,7 +25,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// The kind of GGUF's number; what is none counts as text.
+    /// Returns the kind of GGUF's number; an invalid number counts as text.
     fn of(number: &Value<'_>) -> Self {
         let kinds = [
             Self::Normal,
@@ -47,28 +47,28 @@ impl TokenKind {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Merging {
-    /// SentencePiece's: the neighbours whose union has the highest score merge first; `▁` (U+2581) is the blank.
+    /// SentencePiece: the neighbours whose union has the highest score merge first; `▁` (U+2581) is the blank.
     Spm {
         /// A score for each token.
         scores: Vec<f32>,
-        /// Whether a blank is put before a text.
+        /// True if a blank is put before a text.
         add_space_prefix: bool,
     },
     /// Byte-level BPE: tokens are bytes in GPT-2's letters, and merge in the order of a list.
     Bpe {
-        /// llama.cpp's name of the rule that cuts a text into words, such as `gpt-2`.
+        /// llama.cpp's name of the rule that splits a text into words, such as `gpt-2`.
         pre: String,
-        /// Pairs of tokens with a blank between, the first to merge first; none for a vocabulary of bytes.
+        /// Pairs of tokens separated by a blank, the first to merge first; empty for a vocabulary of bytes.
         merges: Vec<String>,
     },
 }
 
-/// The tokens of a model and what is done with them.
+/// The tokens of a model and how they are used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vocabulary {
-    /// The text of each token, no two alike.
+    /// The text of each token; all are different.
     pub tokens: Vec<String>,
-    /// What each is.
+    /// The kind of each token.
     pub kinds: Vec<TokenKind>,
     /// How texts become tokens.
     pub merging: Merging,
@@ -76,24 +76,24 @@ pub struct Vocabulary {
     pub bos: Option<u32>,
     /// The token after a sequence.
     pub eos: Option<u32>,
-    /// The token after a turn of a conversation, where it is another.
+    /// The token after a turn of a conversation, if it is a different one.
     pub eot: Option<u32>,
-    /// The token after a message, where it is a third.
+    /// The token after a message, if it is a third one.
     pub eom: Option<u32>,
-    /// The token for what no other covers.
+    /// The token for text that no other token covers.
     pub unknown: Option<u32>,
-    /// The token that fills up what is too short.
+    /// The token that pads short sequences.
     pub padding: Option<u32>,
-    /// Whether a text begins with `bos`.
+    /// True if a text begins with `bos`.
     pub add_bos: bool,
-    /// Whether a text ends with `eos`.
+    /// True if a text ends with `eos`.
     pub add_eos: bool,
     /// A template of conversations, in Jinja.
     pub chat_template: Option<String>,
 }
 
 impl Vocabulary {
-    /// A vocabulary of the 256 bytes, whose number is the byte, then `<|bos|>`, `<|eos|>` and `<|pad|>`.
+    /// Returns a vocabulary of the 256 bytes, numbered by the byte, then `<|bos|>`, `<|eos|>` and `<|pad|>`.
     ///
     /// ```
     /// let vocabulary = tercet_host::language::Vocabulary::bytes();
@@ -124,8 +124,8 @@ impl Vocabulary {
         }
     }
 
-    /// [`Vocabulary::bytes`] and, behind its tokens, those that pairs of tokens merge into, the first to merge first; a pair whose
-    /// text is a token already adds none. Texts are cut as GPT-2 cuts them.
+    /// Returns [`Vocabulary::bytes`], followed by the tokens that pairs of tokens merge into, the first to merge first.
+    /// A pair whose text is already a token adds none. Texts are split as by GPT-2.
     ///
     /// ```
     /// let vocabulary = tercet_host::language::Vocabulary::merged(&[(104, 105), (32, 259)]);
@@ -133,7 +133,7 @@ impl Vocabulary {
     /// ```
     ///
     /// # Panics
-    /// If a pair names a token that is not there yet.
+    /// If a pair names a token that does not exist yet.
     pub fn merged(pairs: &[(u32, u32)]) -> Self {
         let mut vocabulary = Self::bytes();
         let mut known: HashSet<String> = vocabulary.tokens.iter().cloned().collect();
@@ -154,10 +154,10 @@ impl Vocabulary {
         vocabulary
     }
 
-    /// The vocabulary of a model's file, to write another file with it.
+    /// Returns the vocabulary of a model's file, to write another file with it.
     ///
     /// # Errors
-    /// What is missing or of another type, and vocabularies of other kinds than SentencePiece's and byte-level BPE, in one line.
+    /// In one line: missing keys, keys of another type, and vocabularies other than SentencePiece and byte-level BPE.
     pub fn read(reader: &Reader<'_>) -> Result<Self, String> {
         let value = |key: &str| reader.get(&format!("tokenizer.ggml.{key}"));
         let list = |key: &str| {
@@ -223,7 +223,7 @@ impl Vocabulary {
         })
     }
 
-    /// What no program reads, in one line.
+    /// Returns in one line why no program can read the vocabulary.
     pub(crate) fn refusal(&self) -> Option<String> {
         let count = self.tokens.len();
         if self.kinds.len() != count {
@@ -246,7 +246,7 @@ impl Vocabulary {
                 }
             }
             Merging::Bpe { merges, .. } => {
-                // The first character may be a blank of its own.
+                // The first character may itself be a blank.
                 let pair = |merge: &String| merge.char_indices().skip(1).any(|(_, c)| c == ' ');
                 if let Some(index) = merges.iter().position(|merge| !pair(merge)) {
                     return Some(format!("merge {index} is no pair: `{}`", merges[index]));
@@ -271,7 +271,7 @@ impl Vocabulary {
     }
 }
 
-/// The lists of a vocabulary as metadata borrows them.
+/// The lists of a vocabulary, as metadata borrows them.
 pub(crate) struct Lists<'a> {
     vocabulary: &'a Vocabulary,
     tokens: Vec<&'a str>,
@@ -329,7 +329,7 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// GPT-2's letter for a byte: itself where it prints, else the next of U+0100 and up.
+/// Returns GPT-2's letter for a byte: the byte itself if it is printable, otherwise the next character from U+0100 on.
 fn letter(byte: u8) -> char {
     let prints = |byte: &u8| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     if prints(&byte) {

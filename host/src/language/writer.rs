@@ -1,4 +1,4 @@
-//! The file of a model: metadata first, then tensors in their order, from bytes or from values.
+//! Writes the file of a model: metadata first, then tensors in order, from bytes or from values.
 
 use std::path::{Path, PathBuf};
 
@@ -13,21 +13,21 @@ use crate::file::gguf;
 use crate::file::output::Output;
 use crate::{Error, Result};
 
-/// What a file says about itself.
+/// The description in a file.
 #[derive(Clone, Debug)]
 pub struct Description<'a> {
     /// The hyper-parameters.
     pub parameters: Parameters,
     /// The tokens.
     pub vocabulary: Vocabulary,
-    /// Keys of one's own, such as `tercet.cache`; readers skip those that they do not know.
+    /// Additional keys, such as `tercet.cache`; readers skip keys that they do not know.
     pub extras: Vec<(String, Value<'a>)>,
-    /// The type of most matrices, which `general.file_type` names.
+    /// The type of most matrices, which is stored as `general.file_type`.
     pub dtype: DType,
 }
 
 impl Description<'_> {
-    /// What no program reads or computes with, in one line.
+    /// Returns in one line why no program can read the file or compute with it.
     pub(crate) fn refusal(&self) -> Option<String> {
         let (tokens, named) = (self.vocabulary.tokens.len(), self.parameters.vocab_size);
         let sizes = || {
@@ -40,7 +40,7 @@ impl Description<'_> {
             .or_else(|| self.vocabulary.refusal())
     }
 
-    /// The whole file in memory, with tensors of zeros.
+    /// Returns the whole file in memory, with tensors of zeros.
     pub(crate) fn zeros(&self, file_type: u32, specs: &[TensorSpec<'_>]) -> Result<Vec<u8>> {
         if let Some(reason) = self.refusal() {
             return Err(Error::options(reason));
@@ -50,7 +50,7 @@ impl Description<'_> {
         made.map_err(|refusal| Error::options(refusal.to_string()))
     }
 
-    /// All keys but the file's type, with lists that are made of the vocabulary.
+    /// Returns all keys except the file's type, with lists made from the vocabulary.
     pub(crate) fn entries<'a>(&'a self, lists: &'a Lists<'a>) -> Vec<gguf::Pair<'a>> {
         let mut entries = self.parameters.entries();
         entries.extend(lists.entries());
@@ -59,10 +59,10 @@ impl Description<'_> {
     }
 }
 
-/// The descriptions of tensors that are to be written to `path`, each in its type.
+/// Returns the descriptions of tensors to write to `path`, each with its type.
 ///
 /// # Errors
-/// [`Error::Tensor`] where rows do not divide into a type's blocks, and for types that GGUF has not.
+/// [`Error::Tensor`] if rows do not divide into a type's blocks, and for types that GGUF does not have.
 pub fn specs<'a>(path: &Path, tensors: &[(&'a Slot, DType)]) -> Result<Vec<TensorSpec<'a>>> {
     let spec = |&(slot, dtype): &(&'a Slot, DType)| {
         let refuse = |reason: String| Error::tensor(path, &slot.name, reason);
@@ -74,9 +74,9 @@ pub fn specs<'a>(path: &Path, tensors: &[(&'a Slot, DType)]) -> Result<Vec<Tenso
     tensors.iter().map(spec).collect()
 }
 
-/// A file being written; it appears under its name when [`Writer::finish`] is called, whole, and else not at all.
+/// A file being written. It appears under its name only when [`Writer::finish`] is called, and then complete.
 ///
-/// The bytes depend on what is given alone: a file holds no date, path, host or version of a program.
+/// The bytes depend only on the given data: a file contains no date, path, host or program version.
 ///
 /// ```
 /// use tercet_core::block::Format;
@@ -124,7 +124,7 @@ pub struct Writer<'a> {
     file: gguf::Writer<'a>,
     path: PathBuf,
     specs: &'a [TensorSpec<'a>],
-    /// The tensor that comes next.
+    /// The next tensor.
     next: usize,
 }
 
@@ -132,8 +132,8 @@ impl<'a> Writer<'a> {
     /// Writes header, metadata and descriptions.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a description that contradicts itself; [`Error::Options`] for a type that nothing is written
-    /// in; [`Error::Tensor`] for a name that is too long; [`Error::Io`].
+    /// [`Error::Unsupported`] for a description that contradicts itself; [`Error::Options`] for a type that cannot be
+    /// written; [`Error::Tensor`] for a name that is too long; [`Error::Io`].
     pub fn new(
         output: Output,
         description: &Description<'_>,
@@ -157,7 +157,7 @@ impl<'a> Writer<'a> {
     /// Writes the next tensor from its bytes.
     ///
     /// # Errors
-    /// [`Error::Tensor`] where they are not as many as shape and type give; [`Error::Unsupported`] where no tensor is left;
+    /// [`Error::Tensor`] if their number does not match shape and type; [`Error::Unsupported`] if no tensor is left;
     /// [`Error::Io`].
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let spec = self.following()?;
@@ -172,11 +172,13 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes the next tensor from values, by the rule of its type: rounded half to even to floats, ggml's rule for blocks.
+    /// Writes the next tensor from values, with the rule of its type: floats are rounded half to even, and blocks use
+    /// ggml's rule.
     ///
     /// # Errors
-    /// [`Error::Tensor`] for another number of values than the shape has, and for a value that is not finite or too large for
-    /// the type, with its index; [`Error::Options`] for a type that nothing is written in; those of [`Writer::bytes`].
+    /// [`Error::Tensor`] for another number of values than the shape has, and for a value that is not finite or too
+    /// large for the type, with its index; [`Error::Options`] for a type that cannot be written; those of
+    /// [`Writer::bytes`].
     pub fn values(&mut self, values: &[f32]) -> Result<()> {
         let spec = self.following()?;
         let refuse = |reason: String| Error::tensor(&self.path, spec.name, reason);
@@ -201,7 +203,7 @@ impl<'a> Writer<'a> {
     /// Puts the file in place and returns its size.
     ///
     /// # Errors
-    /// [`Error::Tensor`] with the first tensor that was not written; [`Error::OutputExists`] and [`Error::Io`].
+    /// [`Error::Tensor`] with the first unwritten tensor; [`Error::OutputExists`] and [`Error::Io`].
     pub fn finish(self) -> Result<u64> {
         match self.specs.get(self.next) {
             Some(spec) if spec.byte_len() != Ok(0) => {

@@ -1,8 +1,8 @@
 //! Memory bandwidth by working set.
 //!
-//! Each thread of the rayon pool fills its own share of the buffers with random words, which faults every page in
-//! before any timing, and then passes over it. Threads start together and time themselves, so that neither page faults
-//! nor the start of tasks are timed. Loads and stores are as wide as the backend has them.
+//! Each thread of the rayon pool fills its own share of the buffers with random words, which loads every page before
+//! any timing, and then passes over it. Threads start together and time themselves, so that neither page faults nor the
+//! start of tasks are timed. Loads and stores are as wide as the backend has them.
 
 use std::hint::black_box;
 use std::sync::atomic::AtomicUsize;
@@ -21,9 +21,9 @@ use crate::simd::stream::{Line, Stream};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Traffic {
-    /// Reads only: the ceiling of a product.
+    /// Only reads: the ceiling of a product.
     Read,
-    /// Writes only.
+    /// Only writes.
     Write,
     /// A byte written for each read.
     Copy,
@@ -43,7 +43,7 @@ impl Traffic {
         Self::Widen,
     ];
 
-    /// Its name, in words.
+    /// Returns its name, in words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -55,24 +55,24 @@ impl Traffic {
     }
 }
 
-/// Bytes a second, those read and those written both counted. A line that an ordinary store first reads from memory is
-/// counted once.
+/// Bytes per second, counting both bytes read and bytes written. A line that an ordinary store first reads from memory
+/// is counted once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rates {
-    /// By plain loads and stores.
+    /// With plain loads and stores.
     pub plain: f64,
-    /// By loads with software prefetch and by non-temporal stores, which pass the caches by. As `plain` on machines that this
-    /// crate has no such loop for.
+    /// With loads with software prefetch, and non-temporal stores, which bypass the caches. The same as `plain` on
+    /// machines for which this crate has no such loop.
     pub streamed: f64,
 }
 
 impl Rates {
-    /// The larger one: the ceiling.
+    /// Returns the larger one: the ceiling.
     pub const fn best(&self) -> f64 {
         self.plain.max(self.streamed)
     }
 
-    /// Each the larger of both.
+    /// Returns the larger of both for each rate.
     pub(super) const fn or_better(self, other: Self) -> Self {
         Self {
             plain: self.plain.max(other.plain),
@@ -81,7 +81,7 @@ impl Rates {
     }
 }
 
-/// What a pool of threads moves over one working set.
+/// The bandwidth of a pool of threads for one working set.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Bandwidth {
     /// The working set: bytes read or written in a pass, by all threads together.
@@ -101,7 +101,7 @@ pub struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// The rates of a mix.
+    /// Returns the rates of a mix.
     pub const fn of(&self, traffic: Traffic) -> Rates {
         match traffic {
             Traffic::Read => self.read,
@@ -113,20 +113,21 @@ impl Bandwidth {
     }
 }
 
-/// A round passes over the set until this many bytes are moved, so that neither a clock's tick nor the start shows; short
-/// enough that some rounds are free of other load, as the best of what is held against them was: that is a run, or 0.1 ms of them.
+/// A round passes over the set until this many bytes are moved. This is long enough to hide the clock's tick and the
+/// start, and short enough that some rounds are free of other load. The measured work also takes its best run, or 0.1
+/// ms of runs.
 const ROUND: usize = 4 << 20;
-/// The fewest rounds.
+/// Minimum number of rounds.
 const ROUNDS: u32 = 3;
-/// Lines in a unit: what halves and fifths divide.
+/// Lines per unit, divisible by two and by five.
 const UNIT: usize = 10;
 
-/// Measures over a working set of `bytes`, rounded up to less than 2 KiB a thread, with the rayon pool it is
-/// called in (`ThreadPool::install` chooses another): for each mix the best of the rounds that fit `budget`, at least 3, after a
-/// warm-up.
+/// Measures over a working set of `bytes`, rounded up by less than 2 KiB per thread, with the current rayon pool
+/// (`ThreadPool::install` chooses another). Returns for each mix the best of the rounds that fit `budget`, at least 3,
+/// after a warm-up.
 ///
-/// The best, not the median: a ceiling is what the machine can do, and other load only lowers it. Each round moves
-/// the set, or 4 MiB if it is smaller. Memory: `bytes`.
+/// It is the best and not the median, because a ceiling is the maximum of the machine, and other load only lowers it.
+/// Each round moves the set, or 4 MiB if it is smaller. Memory: `bytes`.
 pub fn bandwidth(backend: Backend, bytes: usize, budget: Duration) -> Bandwidth {
     let shares = Shares::new(bytes);
     let rates = |traffic| shares.rates(backend, traffic, budget);
@@ -141,12 +142,12 @@ pub fn bandwidth(backend: Backend, bytes: usize, budget: Duration) -> Bandwidth 
     }
 }
 
-/// [`bandwidth`] of one mix alone.
+/// Does [`bandwidth`] for only one mix.
 pub fn rates(backend: Backend, traffic: Traffic, bytes: usize, budget: Duration) -> Rates {
     Shares::new(bytes).rates(backend, traffic, budget)
 }
 
-/// [`bandwidth`] at each of several working sets: steps in it show the caches.
+/// Does [`bandwidth`] at each of several working sets: steps in it show the caches.
 pub fn curve(backend: Backend, sets: &[usize], budget: Duration) -> Vec<Bandwidth> {
     sets.iter()
         .map(|&bytes| bandwidth(backend, bytes, budget))
@@ -159,8 +160,8 @@ struct Shares(Vec<Mutex<Vec<Line>>>);
 impl Shares {
     fn new(bytes: usize) -> Self {
         let units = bytes.div_ceil(current_num_threads() * UNIT * size_of::<Line>());
-        // Odd, so that the two sides of a pass never lie a multiple of 4 KiB apart, where processors take a load for
-        // one that waits on a store.
+        // Odd, so that the two sides of a pass are never a multiple of 4 KiB apart: then processors would treat a load
+        // as waiting for a store.
         let lines = (units | 1) * UNIT;
         Self(broadcast(|thread| {
             let mut random = Random::new(thread.index() as u64);
@@ -177,8 +178,8 @@ impl Shares {
     fn rates(&self, backend: Backend, traffic: Traffic, budget: Duration) -> Rates {
         let passes = ROUND.div_ceil(self.bytes());
         let moved = (self.bytes() * passes) as f64;
-        // One kind after the other: non-temporal stores put lines out of the caches, which the plain ones of the next round would find in
-        // another state than work does that only stores plainly.
+        // One kind after the other: non-temporal stores remove lines from the caches. The plain ones of the next round
+        // would find them in another state than work that only stores plainly.
         let [plain, streamed] = [false, true].map(|hint| {
             let mut best = f64::INFINITY;
             // The first round is the warm-up.
@@ -193,8 +194,9 @@ impl Shares {
         Rates { plain, streamed }
     }
 
-    /// Seconds from the first thread's start to the last one's end, of passes over lines that one more pass of the kind has gone over
-    /// before: non-temporal stores put lines out of the caches, and the plain ones of a later round would find them in memory.
+    /// Returns the seconds from the first thread's start to the last one's end, for passes over lines that one more
+    /// pass of the kind has visited before: non-temporal stores remove lines from the caches, and the plain ones of a
+    /// later round would find them in memory.
     fn round(&self, stream: &Stream, traffic: Traffic, hint: bool, passes: usize) -> f64 {
         let waiting = AtomicUsize::new(0);
         let spans = broadcast(|thread| {
@@ -218,7 +220,7 @@ fn lock(share: &Mutex<Vec<Line>>) -> std::sync::MutexGuard<'_, Vec<Line>> {
     share.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One pass over all lines.
+/// Does one pass over all lines.
 fn pass(stream: &Stream, traffic: Traffic, hint: bool, lines: &mut [Line]) {
     let count = lines.len();
     match traffic {
@@ -258,7 +260,7 @@ mod tests {
             assert_eq!(widened[16..], [Line([3; 8]); 4]);
             let mut narrowed = lines(20);
             pass(stream, Traffic::Narrow, hint, &mut narrowed);
-            // 12 ^ 13 ^ 14 ^ 15 = 0, as of every four in a row.
+            // 12 ^ 13 ^ 14 ^ 15 = 0, as for every four in a row.
             assert_eq!(narrowed[16..], [Line::default(); 4]);
             let mut written = lines(20);
             pass(stream, Traffic::Write, hint, &mut written);
@@ -272,7 +274,7 @@ mod tests {
             assert!(measured.bytes >= measured.threads * UNIT * size_of::<Line>());
             for traffic in Traffic::ALL {
                 let Rates { plain, streamed } = measured.of(traffic);
-                // Slower than a disk or faster than any cache would be a mistake of arithmetic.
+                // A result slower than a disk or faster than any cache would be an arithmetic error.
                 for rate in [plain, streamed] {
                     assert!((1e7..1e14).contains(&rate), "{measured:?}");
                 }

@@ -15,19 +15,19 @@ pub struct Case {
     pub operation: String,
     /// The size of its input, in words.
     pub size: String,
-    /// What it must do at least.
+    /// Its minimum work.
     pub work: Work,
     body: Box<dyn Operation>,
 }
 
 impl Case {
-    /// Runs it in the rayon pool it is called in, which should have the contender's threads; `clock` decides how often.
-    /// Gives a hash of what the last run wrote, which is the same for every contender.
+    /// Runs it in the current rayon pool, which should have the contender's threads; `clock` decides how often. Returns
+    /// a hash of the output of the last run, which is the same for every contender.
     pub fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         self.body.run(by, clock)
     }
 
-    /// What it does, for a [`super::Device`]; `None` where devices have no words for it.
+    /// Returns its task for a [`super::Device`]; `None` if devices do not support it.
     pub fn task(&self) -> Option<Task<'_>> {
         self.body.task()
     }
@@ -39,10 +39,10 @@ impl fmt::Debug for Case {
     }
 }
 
-/// A [`Case`] to be: its input may take hundreds of MB.
+/// A [`Case`] that is not built yet: its input may take hundreds of MB.
 pub struct Entry {
-    /// The area it belongs to, as the crates' modules name them: `quantize`, `block`, `linear`, `palette`, `cluster`, `search`,
-    /// `convert`.
+    /// Its area, with the name of a module of the crates: `quantize`, `block`, `linear`, `palette`, `cluster`,
+    /// `search`, `convert`.
     pub area: &'static str,
     /// The operation.
     pub operation: String,

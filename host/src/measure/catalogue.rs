@@ -10,19 +10,19 @@ use super::entries::{
 };
 use super::operation::search::TOP;
 
-/// Columns of a matrix that is made to a size.
+/// Columns of a matrix with a given size.
 const COLS: usize = 4096;
-/// Coordinates of a row to search that is made to a size.
+/// Coordinates of a row to search, in a base with a given size.
 const DIM: usize = 256;
-/// Coordinates of a point, and clusters, of a set that is made to a size.
+/// Coordinates of a point, and number of clusters, in a set with a given size.
 const POINT: usize = 64;
-/// Queries that are searched for together.
+/// Queries that are searched together.
 const QUERIES: usize = 64;
 
 const MI: usize = 1 << 20;
 
-/// Every operation, over inputs of about `size` values (rounded up to whole rows), or else over one input that caches hold and
-/// one that they do not, and over the shapes that others publish figures for.
+/// Lists every operation. The inputs have about `size` values (rounded up to whole rows). Without `size` there is one
+/// input that fits the caches and one that does not, and the shapes that others publish figures for.
 pub fn catalogue(size: Option<usize>) -> impl Iterator<Item = Entry> {
     let over = move |otherwise: &'static [usize]| sizes(size, otherwise).into_iter();
     over(&[MI, 96 * MI])
@@ -36,7 +36,7 @@ pub fn catalogue(size: Option<usize>) -> impl Iterator<Item = Entry> {
         .chain(over(&[16 * MI]).flat_map(|values| convert(values / COLS, COLS)))
 }
 
-/// The sizes given, or the one asked for in whole rows of [`COLS`].
+/// Returns the given sizes, or the requested one in whole rows of [`COLS`].
 fn sizes(size: Option<usize>, otherwise: &[usize]) -> Vec<usize> {
     match size {
         Some(size) => vec![size.next_multiple_of(8 * COLS).max(8 * COLS)],
@@ -44,9 +44,9 @@ fn sizes(size: Option<usize>, otherwise: &[usize]) -> Vec<usize> {
     }
 }
 
-/// Layers of other shapes, and of many vectors.
+/// Lists layers of other shapes, and with many vectors.
 fn layers(size: Option<usize>) -> impl Iterator<Item = Entry> {
-    // From memory, the classic table of short rows, and a square product.
+    // Data in memory, the classic table with short rows, and a square product.
     let shapes = size.is_none().then(|| {
         [
             matvec(Layout::Block(Format::Tq2_0), 65_536, 16_384),
@@ -55,7 +55,7 @@ fn layers(size: Option<usize>) -> impl Iterator<Item = Entry> {
             matmat(Layout::Int8, 2048, 2048, 2048),
         ]
     });
-    // Vectors of a batch: where weights are few beside activations, as in a prompt.
+    // Vectors of a batch, in which there are few weights compared with activations, as in a prompt.
     let many = match size {
         Some(_) => 16,
         None => 128,
@@ -92,7 +92,7 @@ fn rows_to_search(size: Option<usize>) -> impl Iterator<Item = Entry> {
         None => vec![(100_000, 384), (1_000_000, 256)],
     };
     let one = shapes.clone().into_iter().flat_map(move |(rows, dim)| {
-        // A GiB of floats says nothing that the smaller set does not.
+        // A GiB of floats shows nothing that the smaller set does not.
         let large = size.is_none() && rows * dim > 100_000_000;
         searches(rows, dim).filter(move |entry| !(large && entry.operation.contains("f32")))
     });

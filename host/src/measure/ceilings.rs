@@ -10,7 +10,8 @@ use super::peak::{BackendPeak, Peak, peak};
 use super::work::{Bound, Work};
 use crate::simd::Backend;
 
-/// Pools of threads, and what they move and multiply at most; each is measured once, and again where some work was faster.
+/// Pools of threads, and their maximum bandwidth and arithmetic. Each is measured once, and again if some work was
+/// faster.
 #[derive(Debug)]
 pub struct Ceilings {
     budget: Duration,
@@ -20,7 +21,7 @@ pub struct Ceilings {
 }
 
 impl Ceilings {
-    /// Nothing is measured yet; later each is the best of the rounds that fit `budget`.
+    /// Returns empty ceilings; each will be the best of the rounds that fit `budget`.
     pub fn new(budget: Duration) -> Self {
         Self {
             budget,
@@ -30,10 +31,10 @@ impl Ceilings {
         }
     }
 
-    /// Calls `work` in a pool of `threads` threads, which stays.
+    /// Calls `work` in a pool of `threads` threads, which is kept.
     ///
     /// # Panics
-    /// Where the system starts no more threads.
+    /// If the system cannot start more threads.
     pub fn install<R: Send>(&mut self, threads: usize, work: impl FnOnce() -> R + Send) -> R {
         let start = || {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build();
@@ -45,7 +46,7 @@ impl Ceilings {
             .install(work)
     }
 
-    /// Bytes a second of a mix over a working set, by this machine's best backend.
+    /// Returns the bytes per second of a mix over a working set, with this machine's best backend.
     pub fn rates(&mut self, threads: usize, traffic: Traffic, set: usize) -> Rates {
         let key = (threads, traffic, set);
         if let Some(&found) = self.rates.get(&key) {
@@ -58,7 +59,7 @@ impl Ceilings {
         found
     }
 
-    /// Multiply-adds a second of a backend.
+    /// Returns the multiply-adds per second of a backend.
     pub fn peak(&mut self, backend: Backend, threads: usize) -> Peak {
         let key = (backend, threads);
         if let Some(&found) = self.peaks.get(&key) {
@@ -70,7 +71,7 @@ impl Ceilings {
         found
     }
 
-    /// [`Ceilings::peak`] with its names.
+    /// Returns [`Ceilings::peak`] with its names.
     pub fn named_peak(&mut self, backend: Backend, threads: usize) -> BackendPeak {
         BackendPeak {
             backend: backend.isa().name(),
@@ -79,9 +80,9 @@ impl Ceilings {
         }
     }
 
-    /// The least seconds that `work` can take with a backend on so many threads, and why: the sum of its passes over
-    /// memory, or its multiply-adds. Without an instruction set of its own ([`Backend::SCALAR`]) it is held against the best
-    /// one's.
+    /// Returns the minimum seconds of `work` with a backend on so many threads, and the reason: the sum of its passes
+    /// over memory, or its multiply-adds. [`Backend::SCALAR`], which has no instruction set of its own, is compared
+    /// with the best one's ceiling.
     pub fn attainable(&mut self, work: &Work, backend: Backend, threads: usize) -> (f64, Bound) {
         let moving: f64 = work
             .passes
@@ -99,12 +100,12 @@ impl Ceilings {
         }
     }
 
-    /// Has the work that took `seconds` show whether its ceilings are wrong, which other load lowers in the moment in which they are
-    /// measured: as long as it was faster than they allow, they are measured again, some times and for longer, and the best is kept.
+    /// Corrects the ceilings if work that took `seconds` was faster than they allow: other load may have lowered them
+    /// while they were measured. They are then measured again several times and for longer, and the best is kept.
     pub(super) fn doubt(&mut self, work: &Work, backend: Backend, threads: usize, seconds: f64) {
-        /// A moment of other load passes.
+        /// So that a moment of other load passes.
         const AGAIN: usize = 12;
-        /// Times the budget: as many samples as the work has.
+        /// Multiple of the budget: as many samples as the work has.
         const LONGER: u32 = 4;
         let budget = self.budget;
         self.budget = budget * LONGER;
@@ -117,7 +118,7 @@ impl Ceilings {
         self.budget = budget;
     }
 
-    /// Measures the ceilings of a work once more. None gets lower.
+    /// Measures the ceilings of a work again. None becomes lower.
     fn again(&mut self, work: &Work, backend: Backend, threads: usize) {
         for pass in &work.passes {
             let key = (threads, pass.traffic, work.set);
@@ -136,7 +137,7 @@ impl Ceilings {
     }
 }
 
-/// Whose multiply-adds a backend's work is held against.
+/// Returns the backend whose multiply-adds are the ceiling of a backend's work.
 fn holding(backend: Backend) -> Backend {
     if backend == Backend::SCALAR {
         Backend::best()
@@ -166,7 +167,7 @@ mod tests {
                 ..work(operation)
             };
             let mut ceilings = Ceilings::new(Duration::ZERO);
-            // As in a moment in which the machine does something else, but for one of the loops.
+            // As if the machine did other work at that moment, except for one of the loops.
             let slow = Rates {
                 plain: 1.0,
                 streamed: 1e30,

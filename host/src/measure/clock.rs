@@ -1,4 +1,4 @@
-//! What times a run.
+//! Timing of a run.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::yield_now;
@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 
 use super::memory::Growth;
 
-/// Times what it is given, as often as it likes.
+/// Times a closure, which it may call any number of times.
 ///
-/// An operation prepares its memory, gives one closure, and looks at what the last call left.
+/// An operation prepares its memory, passes one closure, and reads the result of the last call.
 pub trait Clock: Send {
     /// Calls `work` at least once.
     fn time(&mut self, work: &mut (dyn FnMut() + Send));
 }
 
-/// Waits until `all` threads have come, who count themselves in `waiting`. Without sleep: to wake up takes as long as a round.
+/// Waits until all `all` threads have arrived; they count themselves in `waiting`. It does not sleep, because waking up
+/// takes as long as a round.
 pub(super) fn gather(waiting: &AtomicUsize, all: usize) {
     waiting.fetch_add(1, Ordering::AcqRel);
     while waiting.load(Ordering::Acquire) < all {
@@ -22,13 +23,13 @@ pub(super) fn gather(waiting: &AtomicUsize, all: usize) {
     }
 }
 
-/// Shorter runs are timed several together, so that the clock's own cost does not show.
+/// Shorter runs are timed several together, so that the clock's own cost does not matter.
 const SHORTEST: Duration = Duration::from_micros(100);
 
-/// After a call that faults the pages in, as many timed samples as fit a budget, at least 1.
+/// After a call that loads the pages, takes as many timed samples as fit a budget, at least 1.
 pub(super) struct Stopwatch {
     pub(super) budget: Duration,
-    /// Seconds a run.
+    /// Seconds per run.
     pub(super) samples: Vec<f64>,
 }
 
@@ -55,11 +56,11 @@ impl Clock for Stopwatch {
     }
 }
 
-/// The run whose result is checked, and the memory that it takes. A slow run is timed here, since what it costs to fault pages in
-/// does not show.
+/// The run whose result is checked, and its memory. A slow run is timed here, because the cost of page faults is then
+/// negligible.
 pub(super) struct First {
     budget: Duration,
-    /// Seconds of a run as long as the budget or longer.
+    /// Seconds of a run that took the budget or longer.
     pub(super) sample: Option<f64>,
     pub(super) growth: Option<Growth>,
 }

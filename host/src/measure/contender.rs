@@ -1,4 +1,4 @@
-//! Who runs an operation.
+//! The contenders that run an operation.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum Contender {
 }
 
 impl Contender {
-    /// How many threads.
+    /// Returns the number of threads.
     pub const fn threads(&self) -> usize {
         match self {
             Self::Scalar => 1,
@@ -28,7 +28,7 @@ impl Contender {
         }
     }
 
-    /// The instruction set; [`Backend::SCALAR`] for [`Contender::Scalar`].
+    /// Returns the instruction set; [`Backend::SCALAR`] for [`Contender::Scalar`].
     pub const fn backend(&self) -> Backend {
         match self {
             Self::Scalar => Backend::SCALAR,
@@ -36,7 +36,7 @@ impl Contender {
         }
     }
 
-    /// `scalar` or `threads`.
+    /// Returns `scalar` or `threads`.
     pub const fn engine(&self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
@@ -44,7 +44,7 @@ impl Contender {
         }
     }
 
-    /// The engine of threads; `None` for [`Contender::Scalar`].
+    /// Returns the engine of threads; `None` for [`Contender::Scalar`].
     pub(super) fn engine_of_threads(self) -> Option<Threads> {
         match self {
             Self::Scalar => None,
@@ -61,21 +61,21 @@ impl fmt::Display for Contender {
     }
 }
 
-/// What stands for the instruction set of who is no engine of ours.
+/// Replaces the instruction set of contenders that are not our engines.
 pub(super) const GUEST: &str = "guest";
 
-/// A contender by its engine, its instruction set and its threads.
+/// Returns the name of a contender from its engine, its instruction set and its threads.
 pub(super) fn name(engine: &str, backend: &str, threads: usize) -> String {
     match (engine, backend) {
         ("scalar", _) | (_, GUEST) => engine.to_owned(),
-        // A device's.
+        // A device.
         _ if engine == backend => engine.to_owned(),
         (_, "scalar") => format!("{engine} × {threads}"),
         _ => format!("{backend} × {threads}"),
     }
 }
 
-/// Calls an expression with the contender's engine as `$engine`.
+/// Evaluates an expression with the contender's engine as `$engine`.
 macro_rules! with_engine {
     ($by:expr, $engine:ident => $body:expr) => {
         match $crate::measure::contender::Contender::engine_of_threads($by) {

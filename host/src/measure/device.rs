@@ -1,4 +1,4 @@
-//! Engines with memory and a clock of their own.
+//! Engines with their own memory and clock.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,19 +12,20 @@ use super::runner::{Runner, WrongBits};
 use super::task::Task;
 use super::work::Bound;
 
-/// An engine that does the work of cases on data it brings to a device beforehand, and times it there: a contender of
+/// An engine that runs cases on data that it copies to a device beforehand, and times them there: a contender of
 /// [`super::Runner::run_on_device`].
 pub trait Device: fmt::Debug {
-    /// What tables call it.
+    /// Returns its name in tables.
     fn name(&self) -> &'static str;
 
-    /// Does a task once, untimed, and then as often as fits `budget`, at least once.
+    /// Runs a task once, untimed, and then as often as fits `budget`, at least once.
     ///
     /// # Errors
     /// [`DeviceError`].
     fn run(&mut self, task: &Task<'_>, budget: Duration) -> Result<DeviceRun, DeviceError>;
 
-    /// As [`Device::run`], by other instructions than the usual ones: a contender of another name. `None` where it has no other.
+    /// As [`Device::run`], with other instructions than the usual ones: a contender with another name. `None` if it has
+    /// no others.
     fn run_otherwise(
         &mut self,
         _task: &Task<'_>,
@@ -33,45 +34,46 @@ pub trait Device: fmt::Debug {
         None
     }
 
-    /// Bytes a second that a copy within the device's memory reads and writes, the best within `budget`, `set` of them in all.
+    /// Returns the bytes per second that a copy within the device's memory reads and writes, the best within `budget`;
+    /// `set` bytes in total.
     ///
     /// # Errors
     /// [`DeviceError`].
     fn copy_rate(&mut self, set: usize, budget: Duration) -> Result<f64, DeviceError>;
 
-    /// Bytes a second from the host's memory to the device's and back, as its users bring data there and read results, the best within `budget`
-    /// each, of `bytes` at a time.
+    /// Returns the bytes per second from the host's memory to the device's and back, in the way that users copy data
+    /// there and read results; the best within `budget` for each, with `bytes` at a time.
     ///
     /// # Errors
     /// [`DeviceError`].
     fn transfer_rates(&mut self, bytes: usize, budget: Duration) -> Result<[f64; 2], DeviceError>;
 }
 
-/// What a device did.
+/// The result of a device.
 #[derive(Clone, Debug)]
 pub struct DeviceRun {
-    /// [`Bits`](super::Bits) of the first run's results, as its [`Task`] says.
+    /// [`Bits`](super::Bits) of the first run's results, as its [`Task`] defines them.
     pub bits: u64,
-    /// The seconds that each timed run took on the device, at least one.
+    /// Seconds of each timed run on the device, at least one.
     pub seconds: Vec<f64>,
 }
 
-/// Why a device did not do a task.
+/// Why a device did not run a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceError {
     /// There is no kernel for it.
     NoKernel,
     /// Its memory has no room for the input, with the reason.
     NoRoom(String),
-    /// It failed.
+    /// It failed, with the reason.
     Failed(String),
 }
 
-/// Why a case was not measured to its end.
+/// Why a case was not measured completely.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Stopped {
-    /// Somebody gave other bits.
+    /// A contender gave other bits.
     #[error(transparent)]
     Bits(#[from] WrongBits),
     /// A device failed.
@@ -83,10 +85,10 @@ pub enum Stopped {
         size: String,
         /// The device's name.
         device: &'static str,
-        /// What failed.
+        /// The failure.
         reason: String,
     },
-    /// A device has no room for the input; the others were measured.
+    /// A device has no room for the input; the other contenders were measured.
     #[error("{operation} of {size}: left out on {device}: {reason}")]
     NoRoom {
         /// The operation.
@@ -95,19 +97,19 @@ pub enum Stopped {
         size: String,
         /// The device's name.
         device: &'static str,
-        /// How much was asked for.
+        /// The requested amount.
         reason: String,
     },
 }
 
 impl Runner {
-    /// [`Runner::run`] with a device, whose results come last: it is held against the first contender's bits and time, and its
-    /// roofline is a copy within its own memory, measured for the case's working set. `found` gets what was measured before
-    /// anything failed.
+    /// Does [`Runner::run`] with a device, whose results come last. It is compared with the first contender's bits and
+    /// time, and its roofline is a copy within its own memory, measured for the case's working set. `found` receives
+    /// the results from before a failure.
     ///
     /// # Errors
-    /// [`Stopped`]. A case that has no [`Case::task`], or for which the device has no kernel, is no failure; there is no row of
-    /// the device then.
+    /// [`Stopped`]. A case without [`Case::task`], or without a kernel on the device, is no failure; there is then no
+    /// row for the device.
     pub fn run_on_device(
         &mut self,
         case: &Case,
@@ -133,7 +135,8 @@ impl Runner {
         Ok(())
     }
 
-    /// The row of what a device did under a name, held against the first contender's bits and time; none where it has no kernel.
+    /// Returns the row of a device's run under a name, compared with the first contender's bits and time; `None` if it
+    /// has no kernel.
     fn judge(
         &self,
         case: &Case,

@@ -1,7 +1,7 @@
-//! Each operation, over an input of the shape that is asked for: what [`super::catalogue`] lists at its sizes, and others at theirs.
+//! All operations over inputs of any shape: [`super::catalogue`] lists them at its sizes, and others can use their own.
 //!
-//! Inputs are made when an [`Entry`] is built. A shape that an operation cannot have (blocks that are not whole, no points) makes
-//! [`Entry::build`] panic.
+//! Inputs are made when an [`Entry`] is built. If an operation cannot have a shape (blocks that are not whole, no
+//! points), [`Entry::build`] panics.
 
 use half::{bf16, f16};
 use tercet_core::block::Format;
@@ -24,7 +24,7 @@ pub use super::operation::search::TOP;
 use super::operation::search::{Search, Storage};
 use crate::convert::Target;
 
-/// What is done to a tensor of so many values, a multiple of 1024, which is a row.
+/// Lists the operations on a tensor of so many values, a multiple of 1024, which is a row.
 pub fn quantizers(values: usize) -> impl Iterator<Item = Entry> {
     let tensor = Groups {
         count: 1,
@@ -68,7 +68,7 @@ pub fn quantizers(values: usize) -> impl Iterator<Item = Entry> {
     std::iter::once(mean).chain(methods).chain(others)
 }
 
-/// Codes of a tensor in groups, by this name.
+/// Returns quantizing a tensor in groups to codes, with this name.
 pub fn quantize(name: &'static str, groups: Groups, method: Method) -> Entry {
     let values = groups.count * groups.len;
     Entry::new("quantize", name, &[values], move || {
@@ -76,7 +76,7 @@ pub fn quantize(name: &'static str, groups: Groups, method: Method) -> Entry {
     })
 }
 
-/// int8 codes in groups back to values.
+/// Returns converting int8 codes in groups back to values.
 pub fn dequantize(groups: Groups) -> Entry {
     let values = groups.count * groups.len;
     Entry::new("quantize", "dequantize int8", &[values], move || {
@@ -84,15 +84,15 @@ pub fn dequantize(groups: Groups) -> Entry {
     })
 }
 
-/// The histogram that calibration counts.
+/// Returns counting the histogram of calibration.
 pub fn histogram(values: usize) -> Entry {
     Entry::new("quantize", "calibration histogram", &[values], move || {
         Calibrate::new(values)
     })
 }
 
-/// Every format of blocks: encode, where there is an encoder, decode, dot; and the optimal rule's search of those that have one. Of so many values, a multiple
-/// of 256.
+/// Lists for every block format encode, if there is an encoder, decode, and dot; and the search of the optimal rule for
+/// formats that have it. The number of values is a multiple of 256.
 pub fn blocks(values: usize) -> impl Iterator<Item = Entry> {
     let every = Format::ALL.into_iter().flat_map(move |format| {
         let name = format!("dot {}", format.name());
@@ -109,7 +109,7 @@ pub fn blocks(values: usize) -> impl Iterator<Item = Entry> {
     every.chain(optimal)
 }
 
-/// Blocks of values, whole ones.
+/// Returns encoding values into whole blocks.
 pub fn encode(format: Format, values: usize) -> Entry {
     let name = format!("encode {}", format.name());
     Entry::new("block", name, &[values], move || {
@@ -117,7 +117,7 @@ pub fn encode(format: Format, values: usize) -> Entry {
     })
 }
 
-/// Values of blocks, whole ones.
+/// Returns decoding whole blocks.
 pub fn decode(format: Format, values: usize) -> Entry {
     let name = format!("decode {}", format.name());
     Entry::new("block", name, &[values], move || {
@@ -125,13 +125,13 @@ pub fn decode(format: Format, values: usize) -> Entry {
     })
 }
 
-/// A matrix of each layout times a vector.
+/// Lists a matrix of each layout times a vector.
 pub fn matvecs(rows: usize, cols: usize) -> impl Iterator<Item = Entry> {
     let layouts = Layout::ALL.into_iter();
     layouts.map(move |layout| matvec(layout, rows, cols))
 }
 
-/// A matrix times a vector. `cols` is a multiple of the layout's block.
+/// Returns a matrix times a vector. `cols` is a multiple of the layout's block.
 pub fn matvec(layout: Layout, rows: usize, cols: usize) -> Entry {
     let name = format!("matvec {}", layout.name());
     Entry::new("linear", name, &[rows, cols], move || {
@@ -139,7 +139,7 @@ pub fn matvec(layout: Layout, rows: usize, cols: usize) -> Entry {
     })
 }
 
-/// A matrix times `count` vectors. `cols` as for [`matvec`].
+/// Returns a matrix times `count` vectors. `cols` as for [`matvec`].
 pub fn matmat(layout: Layout, rows: usize, cols: usize, count: usize) -> Entry {
     let name = format!("matmat {}", layout.name());
     Entry::new("linear", name, &[rows, cols, count], move || {
@@ -147,7 +147,7 @@ pub fn matmat(layout: Layout, rows: usize, cols: usize, count: usize) -> Entry {
     })
 }
 
-/// A palette of each width (1 to 8 bits): encode, decode, matvec.
+/// Lists for a palette of each width (1 to 8 bits) encode, decode, matvec.
 pub fn palettes(widths: &'static [u8], rows: usize, cols: usize) -> impl Iterator<Item = Entry> {
     let parts = [
         ("encode", Part::Encode),
@@ -164,26 +164,27 @@ pub fn palettes(widths: &'static [u8], rows: usize, cols: usize) -> impl Iterato
     })
 }
 
-/// The first steps of Lloyd's loop, eight: points, coordinates, clusters, of which there are no more than points.
+/// Returns the first eight steps of Lloyd's loop. The shape is points, coordinates, clusters; there are at most as many
+/// clusters as points.
 pub fn step(shape: [usize; 3]) -> Entry {
     steps(shape, STEPS)
 }
 
-/// So many of them.
+/// As [`step`], with so many steps.
 pub fn steps([points, dims, k]: [usize; 3], steps: u32) -> Entry {
     Entry::new("cluster", "k-means step", &[points, dims, k], move || {
         Lloyd::new(Shape { points, dims, k }, steps)
     })
 }
 
-/// Points to the nearest of centroids: points, coordinates, centroids.
+/// Returns assigning points to the nearest of centroids. The shape is points, coordinates, centroids.
 pub fn nearest([points, dims, k]: [usize; 3]) -> Entry {
     Entry::new("cluster", "nearest", &[points, dims, k], move || {
         Nearest::new(Shape { points, dims, k })
     })
 }
 
-/// k-means++: as [`step`].
+/// Returns k-means++ seeding, with a shape as for [`step`].
 pub fn seed([points, dims, k]: [usize; 3]) -> Entry {
     Entry::new("cluster", "k-means++ seed", &[points, dims, k], move || {
         Seed::new(Shape { points, dims, k })
@@ -195,7 +196,7 @@ const INT8_SEARCHES: [(&str, Storage, MetricKind); 2] = [
     ("search int8 cosine", Storage::Int8, MetricKind::Cosine),
 ];
 
-/// The best rows for one query, [`TOP`] of at least as many.
+/// Lists searches for the best rows for one query, [`TOP`] of at least as many.
 pub fn searches(rows: usize, dim: usize) -> impl Iterator<Item = Entry> {
     let others = [
         ("search ternary dot", Storage::Ternary, MetricKind::Dot),
@@ -209,7 +210,7 @@ pub fn searches(rows: usize, dim: usize) -> impl Iterator<Item = Entry> {
     })
 }
 
-/// The same for each of so many queries, in rows of int8 codes by their dot product.
+/// Returns the same for each of so many queries, in rows of int8 codes by their dot product.
 pub fn int8_search(rows: usize, dim: usize, queries: usize) -> Entry {
     let [(name, storage, metric), _] = INT8_SEARCHES;
     Entry::new("search", name, &[rows, dim, queries], move || {
@@ -217,7 +218,7 @@ pub fn int8_search(rows: usize, dim: usize, queries: usize) -> Entry {
     })
 }
 
-/// The same by each metric that has kernels of its own.
+/// Lists the same for each metric that has its own kernels.
 pub fn int8_searches(rows: usize, dim: usize, queries: usize) -> impl Iterator<Item = Entry> {
     let kinds = INT8_SEARCHES.into_iter();
     kinds.map(move |(name, storage, metric)| {
@@ -227,7 +228,7 @@ pub fn int8_searches(rows: usize, dim: usize, queries: usize) -> impl Iterator<I
     })
 }
 
-/// The conversion of a tensor, in memory. `cols` is a multiple of 256.
+/// Lists the conversions of a tensor, in memory. `cols` is a multiple of 256.
 pub fn convert(rows: usize, cols: usize) -> impl Iterator<Item = Entry> {
     let targets = [Target::Blocks(Format::Tq2_0), Target::Int8];
     targets.into_iter().map(move |target| {

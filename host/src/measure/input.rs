@@ -5,15 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::parallel::each::chunks_mut;
 use tercet_core::number::Random;
 
-/// Values that one seed makes.
+/// Values per seed.
 const RUN: usize = 1 << 16;
 
-/// The longest input that is kept for shorter ones: an input begins as a shorter one, and to copy it takes a tenth of the time.
+/// The longest input that is kept for shorter ones: the start of a long input equals a shorter one, and copying it
+/// takes a tenth of the time.
 const KEPT: usize = 1 << 22;
 
-/// Values nearly normal, with mean 0 and variance 1.
+/// Returns approximately normal values, with mean 0 and variance 1.
 pub fn normals(len: usize) -> Arc<[f32]> {
-    /// The last one drawn: many cases in a row have the same input, of up to some hundred MB.
+    /// The last one: many consecutive cases have the same input, of up to some hundred MB.
     static LAST: Mutex<Option<Arc<[f32]>>> = Mutex::new(None);
     let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
     match &mut *last() {
@@ -21,7 +22,7 @@ pub fn normals(len: usize) -> Arc<[f32]> {
         Some(values) if values.len() <= KEPT && len < values.len() => return values[..len].into(),
         other => *other = None,
     }
-    // Not under the lock, since a thread that waits for the others may be given another case.
+    // Not under the lock, because a thread that waits for the others may run another case.
     let mut values = vec![0.0; len];
     fill(&mut values, |random| random.normal());
     let values: Arc<[f32]> = values.into();
@@ -29,9 +30,9 @@ pub fn normals(len: usize) -> Arc<[f32]> {
     values
 }
 
-/// Int8 codes, all but −128 alike.
+/// Returns int8 codes, uniform except for −128.
 pub fn codes(len: usize) -> Vec<i8> {
-    /// The longest that is kept.
+    /// The longest kept input.
     static LONGEST: Mutex<Vec<i8>> = Mutex::new(Vec::new());
     let longest = || LONGEST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(codes) = longest().get(..len) {
@@ -45,7 +46,7 @@ pub fn codes(len: usize) -> Vec<i8> {
     codes
 }
 
-/// Codes of a range, all alike.
+/// Returns uniform codes of a range.
 pub fn codes_between(lowest: i8, highest: i8, len: usize) -> Vec<i8> {
     let (lowest, highest) = (i32::from(lowest), i32::from(highest));
     let mut codes = vec![0; len];
@@ -55,7 +56,8 @@ pub fn codes_between(lowest: i8, highest: i8, len: usize) -> Vec<i8> {
     codes
 }
 
-/// int8 points of `dims` coordinates: a mixture of `k` normals that overlap, their centres' deviation 0.3 of theirs.
+/// Returns int8 points of `dims` coordinates: a mixture of `k` overlapping normals; the standard deviation of their
+/// centres is 0.3 of theirs.
 pub fn points(count: usize, dims: usize, k: usize) -> Vec<i8> {
     let centres: Vec<f32> = {
         let mut random = Random::new(5);

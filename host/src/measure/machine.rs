@@ -1,4 +1,4 @@
-//! Which machine, and which day.
+//! The machine, and the day.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::Processor;
 use crate::simd::Backend;
 
-/// What results are of.
+/// The machine of the results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// The processor as the system names it, or its architecture where that is not told.
+    /// The processor's name from the system, or its architecture if that is unknown.
     pub processor: String,
     /// Threads of the rayon pool.
     pub threads: usize,
@@ -23,7 +23,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// Returns this machine.
     pub fn here() -> Self {
         Self {
             processor: Processor::here().name,
@@ -34,7 +34,7 @@ impl Machine {
         }
     }
 
-    /// A sentence: processor, threads, system.
+    /// Returns a sentence: processor, threads, system.
     pub fn describe(&self) -> String {
         let plural = if self.threads == 1 { "" } else { "s" };
         format!(
@@ -43,13 +43,14 @@ impl Machine {
         )
     }
 
-    /// Processor and threads as part of a file's name, without trademark signs and words that name no model: `intel-xeon-2`.
+    /// Returns processor and threads as part of a file name, without trademark signs and words that name no model:
+    /// `intel-xeon-2`.
     pub fn slug(&self) -> String {
         slug(&format!("{} {}", self.processor, self.threads))
     }
 }
 
-/// A product's name as part of a file's name, as [`Machine::slug`]: `nvidia-h200`.
+/// Returns a product's name as part of a file name, as [`Machine::slug`]: `nvidia-h200`.
 pub fn slug(name: &str) -> String {
     let name = name.to_lowercase();
     let words = name
@@ -58,7 +59,7 @@ pub fn slug(name: &str) -> String {
     words.collect::<Vec<_>>().join("-")
 }
 
-/// Today's date, UTC, as `2026-01-31`.
+/// Returns today's date, UTC, as `2026-01-31`.
 pub fn date() -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -66,8 +67,8 @@ pub fn date() -> String {
     date_of(now.as_secs() / 86_400)
 }
 
-/// The date `days` after 1970-01-01, by Howard Hinnant's `civil_from_days`: years start in March, so that a leap
-/// day is the last day of one.
+/// Returns the date `days` after 1970-01-01, with Howard Hinnant's `civil_from_days`: years start in March, so that a
+/// leap day is the last day of a year.
 fn date_of(days: u64) -> String {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

@@ -1,4 +1,4 @@
-//! What was measured.
+//! Results of measurements.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::contender;
 use super::memory::Growth;
 use super::work::{Arithmetic, Bound};
 
-/// What a contender took for a case. Serialized, times are in seconds and rates a second.
+/// The result of a contender for a case. In serialized form, times are in seconds and rates per second.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Measured {
@@ -21,44 +21,45 @@ pub struct Measured {
     pub engine: &'static str,
     /// The instruction set; `guest` for a [`super::Guest`], and its name again for a [`super::Device`].
     pub backend: &'static str,
-    /// How many threads; 0 on a [`super::Device`].
+    /// Number of threads; 0 on a [`super::Device`].
     pub threads: usize,
-    /// Whether it ran on a [`super::Device`], whose ceiling is a copy there: multiply-adds do not count for it.
+    /// True if it ran on a [`super::Device`], whose ceiling is a copy there: multiply-adds do not count for it.
     pub device: bool,
     /// The best time.
     pub seconds: f64,
     /// The median time.
     pub median_seconds: f64,
-    /// How many were taken.
+    /// Number of samples.
     pub samples: usize,
-    /// Values in the best time.
+    /// Values per second at the best time.
     pub values_per_second: f64,
     /// Bytes that any implementation must move.
     pub bytes: usize,
-    /// Those in the best time.
+    /// Bytes per second at the best time.
     pub bytes_per_second: f64,
-    /// Multiply-adds that any implementation must do; 0 where the work is of another kind.
+    /// Multiply-adds that any implementation must do; 0 for other kinds of work.
     pub products: u64,
-    /// What is multiplied.
+    /// The type of the products.
     pub arithmetic: Arithmetic,
-    /// Those in the best time.
+    /// Multiply-adds per second at the best time.
     pub products_per_second: f64,
-    /// The least time by the ceilings of this machine.
+    /// The minimum time by the ceilings of this machine.
     pub attainable_seconds: f64,
-    /// What it is set by.
+    /// The ceiling that determines it.
     pub bound: Bound,
-    /// That over the best time: 1 is the roofline.
+    /// The minimum time divided by the best time: 1 is the roofline.
     pub roofline: f64,
-    /// The first contender's time over this one's, best times both.
+    /// The first contender's best time divided by this one's.
     pub speedup: f64,
-    /// Resident memory of the process at its largest during the first run, inputs included; `None` where the system does not
-    /// tell.
+    /// Maximum resident memory of the process during the first run, including inputs; `None` if the system does not
+    /// report it.
     pub peak_memory: Option<u64>,
-    /// By how much that run raised it: outputs that are first written, and scratch, less what freed memory served.
+    /// Growth of that memory by the run: outputs that are written for the first time, and scratch, less reused freed
+    /// memory.
     pub added_memory: Option<u64>,
 }
 
-/// Who a row of results is about.
+/// The contender of a row of results.
 pub(super) struct Row {
     pub(super) engine: &'static str,
     pub(super) backend: &'static str,
@@ -67,7 +68,7 @@ pub(super) struct Row {
 }
 
 impl Measured {
-    /// A row of results; samples rise, and the ceiling is the least time with what sets it.
+    /// Returns a row of results. Samples are sorted, and the ceiling is the minimum time with its reason.
     pub(super) fn new(
         case: &Case,
         row: Row,
@@ -104,7 +105,7 @@ impl Measured {
         }
     }
 
-    /// The contender, as [`Contender`](super::Contender) shows itself.
+    /// Returns the contender, formatted like [`Contender`](super::Contender).
     pub fn contender(&self) -> String {
         contender::name(self.engine, self.backend, self.threads)
     }

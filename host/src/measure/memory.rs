@@ -1,23 +1,23 @@
-//! How much memory a call takes.
+//! Measures the memory of a call.
 
 use std::fs;
 
 /// Resident memory of this process around a call, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// At its largest during the call.
+    /// Maximum during the call.
     pub peak: u64,
-    /// By how much that was above the state before.
+    /// Growth over the state before.
     pub added: u64,
 }
 
 impl Growth {
-    /// Measures a call; `None` where the system does not tell (only Linux does) or forbids it.
+    /// Measures a call; `None` if the system does not report it (only Linux does) or forbids it.
     ///
-    /// Linux counts pages a few dozen at a time, so a growth of some hundred KiB may show as 0. What an allocator kept from
-    /// earlier calls does not count again.
+    /// Linux counts pages a few dozen at a time, so a growth of some hundred KiB may appear as 0. Memory that an
+    /// allocator kept from earlier calls does not count again.
     pub fn of(work: impl FnOnce()) -> Option<Self> {
-        // 5 resets the mark of the largest resident size (proc(5)).
+        // 5 resets the maximum of the resident size (proc(5)).
         let reset = fs::write("/proc/self/clear_refs", "5").is_ok();
         let before = status("VmRSS:").filter(|_| reset);
         work();
@@ -27,12 +27,13 @@ impl Growth {
     }
 }
 
-/// The most memory that this process had so far, in bytes; `None` where the system does not tell (only Linux does).
+/// Returns the maximum memory of this process so far, in bytes; `None` if the system does not report it (only Linux
+/// does).
 pub fn peak_resident() -> Option<u64> {
     status("VmHWM:")
 }
 
-/// A field of `/proc/self/status`, in bytes.
+/// Returns a field of `/proc/self/status`, in bytes.
 fn status(field: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;

@@ -1,9 +1,10 @@
-//! How fast this machine is, and how fast the engines are on it.
+//! Measures the speed of this machine, and of the engines on it.
 //!
-//! Ceilings: [`bandwidth`] is what memory moves by working set, [`peak`] what an instruction set multiplies and adds.
-//! [`catalogue`] lists the operations with their sizes, [`entries`] has each at any shape; a [`Runner`] has contenders ([`Contender`]) do each of them in turn,
-//! checks that the bits are those of the reference engine, and gives times beside what the ceilings allow. An engine with memory
-//! and a clock of its own is a [`Device`].
+//! Two functions measure ceilings: [`bandwidth`] the memory bandwidth by working set, and [`peak`] the multiply-adds of
+//! an instruction set. [`catalogue`] lists the operations with their sizes, and [`entries`] has each at any shape. A
+//! [`Runner`] lets contenders ([`Contender`]) run each of them in turn, checks that the bits are those of the reference
+//! engine, and returns the times beside those that the ceilings allow. An engine with its own memory and clock is a
+//! [`Device`].
 //!
 //! ```
 //! use tercet_host::measure::{Contender, Runner, Settings, catalogue};

@@ -1,4 +1,4 @@
-//! What an instruction set multiplies and adds.
+//! Peak arithmetic of an instruction set.
 
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -10,19 +10,19 @@ use super::clock::gather;
 use super::work::Arithmetic;
 use crate::simd::Backend;
 
-/// Multiply-adds a second of a pool of threads, over registers alone: no load, no store.
+/// Multiply-adds per second of a pool of threads, only over registers: no loads, no stores.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Peak {
     /// f32: a multiplication and an addition, each rounded.
     pub f32: f64,
     /// int8 × int8 into i32.
     pub int8: f64,
-    /// −1, 0, 1 × int8, by what is fastest for such codes.
+    /// −1, 0, 1 × int8, with the fastest instructions for such codes.
     pub ternary: f64,
 }
 
 impl Peak {
-    /// The rate of a kind.
+    /// Returns the rate of a kind.
     pub const fn of(&self, arithmetic: Arithmetic) -> f64 {
         match arithmetic {
             Arithmetic::F32 => self.f32,
@@ -31,7 +31,7 @@ impl Peak {
         }
     }
 
-    /// Each the larger of both.
+    /// Returns the larger of both for each rate.
     pub(super) const fn or_better(self, other: Self) -> Self {
         Self {
             f32: self.f32.max(other.f32),
@@ -48,20 +48,21 @@ pub struct BackendPeak {
     pub backend: &'static str,
     /// How many threads.
     pub threads: usize,
-    /// What they multiply and add.
+    /// Their multiply-adds per second.
     #[serde(flatten)]
     pub peak: Peak,
 }
 
-/// Multiply-adds of a thread in a round: a tenth of a millisecond on the fastest.
+/// Multiply-adds per thread and round: a tenth of a millisecond on the fastest.
 const ROUND: u64 = 50_000_000;
-/// The fewest rounds.
+/// Minimum number of rounds.
 const ROUNDS: u32 = 3;
 
-/// Measures the rayon pool it is called in: for each kind the best of the rounds that fit `budget`, at least 3, after a warm-up.
+/// Measures the current rayon pool: for each kind the best of the rounds that fit `budget`, at least 3, after a
+/// warm-up.
 ///
-/// [`Backend::SCALAR`] has no registers of its own: there it is what the compiler makes of a product of arrays in the
-/// nearest cache.
+/// [`Backend::SCALAR`] has no registers of its own: there it measures the compiler's code for a product of arrays in
+/// the nearest cache.
 pub fn peak(backend: Backend, budget: Duration) -> Peak {
     let peak = backend.peak();
     let [f32, int8, ternary] = [peak.f32, peak.int8, peak.ternary].map(|turns| {

@@ -1,29 +1,29 @@
-//! The processor: what the system tells of its name, cores and caches.
+//! The processor: its name, cores and caches, as reported by the system.
 
 use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
 
-/// The processor of this machine. What the system does not tell is left out.
+/// The processor of this machine. Facts that the system does not report are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Processor {
-    /// Its name as the system has it, or its architecture where that is not told.
+    /// Its name from the system, or its architecture if that is unknown.
     pub name: String,
     /// Cores, of all sockets.
     pub cores: Option<usize>,
-    /// Threads that this process may run on at once: two a core where cores have two, fewer where a system gives it fewer.
+    /// Threads that this process may run on at once: two per core if cores have two, fewer if the system allows fewer.
     pub threads: Option<usize>,
-    /// The caches of the first core, as Linux lists them; cores of other kinds may have others.
+    /// The caches of the first core, as listed by Linux; cores of other kinds may have others.
     pub caches: Vec<Cache>,
 }
 
 /// A cache, as the first core sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cache {
-    /// 1 is the nearest to the core.
+    /// 1 is nearest to the core.
     pub level: u32,
-    /// What it holds: `data`, `instruction` or `unified`.
+    /// Its content: `data`, `instruction` or `unified`.
     pub holds: String,
     /// Its size.
     pub bytes: u64,
@@ -32,7 +32,7 @@ pub struct Cache {
 }
 
 impl Processor {
-    /// This machine's.
+    /// Returns the processor of this machine.
     pub fn here() -> Self {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Self {
@@ -44,7 +44,7 @@ impl Processor {
     }
 }
 
-/// The values of a field of `/proc/cpuinfo`, one for each thread.
+/// Returns the values of a field of `/proc/cpuinfo`, one for each thread.
 fn field<'a>(info: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
     let fields = info.lines().filter_map(|line| line.split_once(':'));
     let named = fields.filter(move |(field, _)| field.trim() == name);
@@ -55,7 +55,7 @@ fn name(info: &str) -> Option<&str> {
     field(info, "model name").find(|name| !name.is_empty())
 }
 
-/// Pairs of socket and core; architectures other than x86 do not number them here.
+/// Counts pairs of socket and core; architectures other than x86 do not number them here.
 fn cores(info: &str) -> Option<usize> {
     let (sockets, cores) = (field(info, "physical id"), field(info, "core id"));
     let mut pairs = Vec::new();
@@ -67,7 +67,7 @@ fn cores(info: &str) -> Option<usize> {
     Some(pairs.len()).filter(|&count| count > 0)
 }
 
-/// The caches in a folder of Linux's `sysfs`, by level; none where there is no such folder.
+/// Returns the caches in a folder of Linux's `sysfs`, by level; empty if there is no such folder.
 fn caches(folder: &Path) -> Vec<Cache> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut caches = Vec::new();
@@ -89,7 +89,7 @@ fn cache(folder: &Path) -> Option<Cache> {
     })
 }
 
-/// `48K` is 49,152.
+/// Parses a size: `48K` is 49,152.
 fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = match text.strip_suffix(['K', 'M', 'G']) {
         Some(number) => (number, text.chars().last()),
@@ -104,7 +104,7 @@ fn bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// How many numbers a list such as `0-3,8` has.
+/// Counts the numbers of a list such as `0-3,8`.
 fn counted(list: &str) -> Option<usize> {
     list.split(',').try_fold(0, |count: usize, range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

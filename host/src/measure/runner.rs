@@ -1,4 +1,4 @@
-//! Contenders in turns.
+//! Runs contenders in turns.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,20 +13,21 @@ use super::measured::{Measured, Row};
 use super::memory::Growth;
 use crate::simd::Backend;
 
-/// How long to measure.
+/// Durations of measurements.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Time for each contender of a case, what it prepares not counted. A run that takes longer is timed twice, one that takes
-    /// eight times as long once.
+    /// Time for each contender of a case, without its preparation. A run that takes longer is timed twice; one that
+    /// takes eight times as long, once.
     pub budget: Duration,
-    /// Turns that a contender's time is cut into, at least 1, so that a slow moment of the machine falls on all.
+    /// Number of turns that a contender's time is split into, at least 1, so that a slow moment of the machine affects
+    /// all contenders.
     pub rounds: usize,
     /// Time for each ceiling.
     pub ceiling: Duration,
 }
 
 impl Settings {
-    /// For figures to keep.
+    /// Returns settings for results that are kept.
     pub const fn thorough() -> Self {
         Self {
             budget: Duration::from_millis(600),
@@ -35,7 +36,7 @@ impl Settings {
         }
     }
 
-    /// For a first look.
+    /// Returns settings for a first look.
     pub const fn quick() -> Self {
         Self {
             budget: Duration::from_millis(60),
@@ -45,9 +46,9 @@ impl Settings {
     }
 }
 
-/// Someone else who does the work of a case on one thread. That he does the same is for the caller to know.
+/// Foreign code that does the work of a case on one thread. The caller must ensure that it does the same work.
 pub struct Guest {
-    /// His name.
+    /// Its name.
     pub name: &'static str,
     /// One run.
     pub run: Box<dyn FnMut() + Send>,
@@ -59,7 +60,7 @@ impl fmt::Debug for Guest {
     }
 }
 
-/// A contender's results are not those of the first one.
+/// The results of a contender differ from those of the first one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{operation} of {size}: {by} gives other bits than {first}")]
 pub struct WrongBits {
@@ -67,9 +68,9 @@ pub struct WrongBits {
     pub operation: String,
     /// The size of its input.
     pub size: String,
-    /// Who.
+    /// The contender.
     pub by: String,
-    /// Whose bits are right.
+    /// The contender with the correct bits.
     pub first: String,
 }
 
@@ -81,20 +82,20 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Measures as long as the settings say.
+    /// Returns a runner with these settings.
     pub fn new(settings: Settings) -> Self {
         let ceilings = Ceilings::new(settings.ceiling);
         Self { settings, ceilings }
     }
 
-    /// The ceilings measured so far.
+    /// Returns the ceilings measured so far.
     pub fn ceilings(&mut self) -> &mut Ceilings {
         &mut self.ceilings
     }
 
-    /// Has every contender run a case once, checks that all wrote the first one's bits, and times them in turns.
+    /// Lets every contender run a case once, checks that all wrote the first one's bits, and times them in turns.
     ///
-    /// The speed-up is over the first contender. Contenders whom the case says nothing about are left out
+    /// The speed-up is relative to the first contender. Contenders that the case is not meaningful for are left out
     /// ([`Work::is_for`](super::Work::is_for)).
     ///
     /// # Errors
@@ -107,7 +108,7 @@ impl Runner {
         self.run_beside(case, contenders, &mut [])
     }
 
-    /// [`Runner::run`] with guests, who take their turns after the contenders and whose results come after theirs.
+    /// Does [`Runner::run`] with guests, whose turns and results come after those of the contenders.
     ///
     /// # Errors
     /// [`WrongBits`].
@@ -121,7 +122,7 @@ impl Runner {
         Ok(found)
     }
 
-    /// What contenders and guests took, and the bits that they agree on.
+    /// Returns the times of contenders and guests, and their common bits.
     pub(super) fn compete(
         &mut self,
         case: &Case,
@@ -133,7 +134,7 @@ impl Runner {
         for guest in guests.iter_mut() {
             let mut first = First::new(self.settings.budget);
             first.time(&mut guest.run);
-            // What a guest does is one step.
+            // A guest's run is one step.
             let samples = first.sample.map(|sample| sample * steps);
             trials.push((Who::Guest(guest.name), samples.into_iter().collect(), None));
         }
@@ -171,7 +172,7 @@ impl Runner {
             samples.iter_mut().for_each(|sample| *sample /= steps);
             samples.sort_by(f64::total_cmp);
         }
-        // Of all of them before any is told: they are held against the same.
+        // First for all of them, before any result: they are compared with the same ceilings.
         for (who, samples, _) in &trials {
             let (backend, threads) = who.held();
             (self.ceilings).doubt(&case.work, backend, threads, samples[0]);
@@ -184,7 +185,7 @@ impl Runner {
         Ok((found, bits))
     }
 
-    /// Runs every contender once or twice and compares their bits, which are given too.
+    /// Runs every contender once or twice, compares their bits, and returns them.
     fn check(
         &mut self,
         case: &Case,
@@ -240,7 +241,7 @@ impl Runner {
     }
 }
 
-/// A contender or a guest, his samples in seconds a run, and the memory of one.
+/// A contender or a guest, its samples in seconds per run, and the memory of one run.
 type Trial = (Who, Vec<f64>, Option<Growth>);
 
 #[derive(Clone, Copy, Debug)]
@@ -250,7 +251,7 @@ enum Who {
 }
 
 impl Who {
-    /// The instruction set and the threads whose ceilings it is held against.
+    /// Returns the instruction set and the number of threads of its ceilings.
     fn held(self) -> (Backend, usize) {
         match self {
             Self::Contender(by) => (by.backend(), by.threads()),

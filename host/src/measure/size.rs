@@ -1,9 +1,9 @@
-//! Sizes of inputs, as people say them.
+//! Sizes of inputs in a readable form.
 
 /// Two to the twentieth.
 const MI: usize = 1 << 20;
 
-/// A shape: `1Mi`, `4096 × 4096`, `4096 × 4096 × 128`, `100K × 64, k = 64`, `100K × 384, 64 queries`.
+/// Formats a shape: `1Mi`, `4096 × 4096`, `4096 × 4096 × 128`, `100K × 64, k = 64`, `100K × 384, 64 queries`.
 pub(super) fn words(area: &str, shape: &[usize]) -> String {
     match *shape {
         [rows, cols, count] if area == "linear" => format!("{rows} × {cols} × {count}"),
@@ -17,7 +17,7 @@ pub(super) fn words(area: &str, shape: &[usize]) -> String {
     }
 }
 
-/// A count as people say it: `1M`, `100K`, `16Mi` (times 2²⁰), or its digits.
+/// Formats a count: `1M`, `100K`, `16Mi` (times 2²⁰), or its digits.
 pub fn short(count: usize) -> String {
     const UNITS: [(&str, usize); 3] = [("Mi", MI), ("M", 1_000_000), ("K", 1_000)];
     let whole = |&&(_, unit): &&(&str, usize)| count > 0 && count.is_multiple_of(unit);

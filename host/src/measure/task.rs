@@ -1,4 +1,4 @@
-//! What cases compute, in words that engines with memory of their own understand.
+//! Computations of cases, in a form for engines with their own memory.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,34 +12,34 @@ use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{Codes, Groups, Method, Rule};
 use tercet_core::search::{FloatRows, Int8Rows, MetricKind, TernaryRows};
 
-/// What a case computes, with its input; results are hashed as each says, in that order.
+/// The computation of a case, with its input. Results are hashed in the order given for each.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Task<'a> {
-    /// Codes, then a zero point a group (0 where the method has none), then a scale a group.
+    /// Codes, then a zero point per group (0 if the method has none), then a scale per group.
     Quantize {
         /// The tensor.
         values: Floats<'a>,
-        /// How it falls into groups.
+        /// Its groups.
         groups: Groups,
         /// The method; bins for the optimal rule are [`Task::BINS`].
         method: Method,
     },
-    /// Codes of rows of activations, as many columns as there are gains; then a scale a row.
+    /// Codes of rows of activations, with as many columns as there are gains; then a scale per row.
     NormQuantize {
         /// The rows.
         values: &'a [f32],
-        /// What they are normalized with.
+        /// Their normalization.
         norm: Norm<'a>,
-        /// Bits of a code: 8 or 16.
+        /// Bits per code: 8 or 16.
         bits: u8,
     },
     /// The values of int8 codes, without zero points.
     Dequantize {
-        /// The codes, and a scale a group.
+        /// The codes, and a scale per group.
         codes: Codes<'a>,
     },
-    /// The mean of |x|, exact but for one rounding.
+    /// The mean of |x|, exact except for one rounding.
     Mean {
         /// The tensor.
         values: &'a [f32],
@@ -49,7 +49,7 @@ pub enum Task<'a> {
         /// The tensor.
         values: &'a [f32],
     },
-    /// The codes of a tensor whose scale is known.
+    /// The codes of a tensor with a known scale.
     QuantizeFp8 {
         /// The tensor.
         values: &'a [f32],
@@ -69,19 +69,19 @@ pub enum Task<'a> {
     },
     /// The values of a palette.
     PaletteDecode {
-        /// It.
+        /// The palette.
         palette: Palette<'a>,
     },
     /// The product of a palette with activations.
     PaletteMatVec {
-        /// It.
+        /// The palette.
         palette: Palette<'a>,
-        /// An activation a column.
+        /// One activation per column.
         x: Vec<i8>,
         /// Their scale.
         x_scale: f32,
     },
-    /// The bytes of blocks, by the rule's own scale.
+    /// The bytes of blocks, with the rule's own scale.
     Encode {
         /// The values.
         values: &'a [f32],
@@ -94,7 +94,7 @@ pub enum Task<'a> {
     Decode {
         /// The blocks.
         bytes: &'a [u8],
-        /// How many values they have.
+        /// Number of their values.
         values: usize,
         /// The format.
         format: Format,
@@ -103,50 +103,51 @@ pub enum Task<'a> {
     Dot {
         /// The blocks.
         bytes: &'a [u8],
-        /// An activation a value.
+        /// One activation per value.
         x: &'a [i8],
         /// Their scale.
         x_scale: f32,
         /// The format.
         format: Format,
     },
-    /// Steps of Lloyd's loop from the first `clusters` points as centroids: labels, centroids, and the inertia that the last step
-    /// found. All steps are one run.
+    /// Steps of Lloyd's loop from the first `clusters` points as centroids: labels, centroids, and the inertia of the
+    /// last step. All steps are one run.
     Lloyd {
         /// The points, row-major.
         points: &'a [i8],
-        /// Coordinates of a point.
+        /// Coordinates per point.
         dims: usize,
-        /// How many clusters.
+        /// Number of clusters.
         clusters: usize,
-        /// How many steps.
+        /// Number of steps.
         steps: u32,
     },
-    /// Points to the nearest centroids: labels, then squared distances.
+    /// Assignment of points to the nearest centroids: labels, then squared distances.
     Nearest {
         /// The points, row-major.
         points: &'a [i8],
-        /// Coordinates of a point.
+        /// Coordinates per point.
         dims: usize,
         /// The centroids, row-major.
         centroids: &'a [i8],
     },
-    /// k-means++ as published, from [`tercet_core::number::Random`] of seed 1: labels, centroids, and a 0. All draws are one run.
+    /// k-means++ as published, with [`tercet_core::number::Random`] and seed 1: labels, centroids, and a 0. All draws
+    /// are one run.
     Seed {
         /// The points, row-major.
         points: &'a [i8],
-        /// Coordinates of a point.
+        /// Coordinates per point.
         dims: usize,
-        /// How many clusters.
+        /// Number of clusters.
         clusters: usize,
     },
     /// The best `top` rows for each query: their indices, then their scores as values.
     Search {
         /// The rows and the queries.
         rows: Searched<'a>,
-        /// What near means.
+        /// The metric.
         metric: MetricKind,
-        /// How many rows for each query.
+        /// Number of rows for each query.
         top: usize,
     },
     /// A layer times rows of activations, in f32.
@@ -177,7 +178,7 @@ pub enum Floats<'a> {
 }
 
 impl<'a> Floats<'a> {
-    /// Those that an array of one of the three types holds; `None` of another.
+    /// Returns the floats of an array with one of the three types; `None` for another type.
     pub(super) fn of<T: 'static>(values: &'a Arc<[T]>) -> Option<Self> {
         let any: &dyn Any = values;
         if let Some(values) = any.downcast_ref::<Arc<[f32]>>() {
@@ -191,12 +192,12 @@ impl<'a> Floats<'a> {
     }
 }
 
-/// Rows to search with their tables beside them, and queries that lie one after another.
+/// Rows to search with their tables, and queries, stored one after another.
 #[derive(Clone, Debug)]
 pub enum Searched<'a> {
-    /// Rows of a byte a value.
+    /// Rows with one byte per value.
     Int8(Int8Rows<'a>, Vec<i8>),
-    /// Rows of two bits a value.
+    /// Rows with two bits per value.
     Ternary(TernaryRows<'a>, Vec<i8>),
     /// Rows of f32.
     Float(FloatRows<'a, f32>, Vec<f32>),

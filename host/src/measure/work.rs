@@ -1,4 +1,4 @@
-//! What an operation must do at least.
+//! The minimum work of an operation.
 
 use serde::Serialize;
 
@@ -6,24 +6,24 @@ use super::bandwidth::Traffic;
 use super::contender::Contender;
 use crate::simd::Backend;
 
-/// What any implementation of an operation must move and multiply.
+/// The bytes and products that any implementation of an operation needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// Values in the input.
     pub values: usize,
     /// Bytes of input and output together: the working set.
     pub set: usize,
-    /// What passes over memory there must be, one after another.
+    /// The necessary passes over memory, one after another.
     pub passes: Vec<Pass>,
-    /// Multiply-adds; 0 where the work is of another kind.
+    /// Multiply-adds; 0 for other kinds of work.
     pub products: u64,
-    /// What is multiplied.
+    /// The type of the products.
     pub arithmetic: Arithmetic,
-    /// Equal steps in a run, whose time is divided by it; the other fields are of one step.
+    /// Number of equal steps in a run, by which its time is divided; the other fields are for one step.
     pub steps: u32,
-    /// Whether engines share it over their threads.
+    /// True if engines share it among their threads.
     pub shared: bool,
-    /// Whether contenders choose the instruction set; else it is that of [`Backend::default`], whoever runs it.
+    /// True if contenders choose the instruction set; otherwise it is that of [`Backend::default`] for every contender.
     pub any_backend: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct Pass {
     pub bytes: usize,
 }
 
-/// What is multiplied.
+/// The type of products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arithmetic {
@@ -48,7 +48,7 @@ pub enum Arithmetic {
     Ternary,
 }
 
-/// What holds an operation back at the ceiling.
+/// The ceiling that limits an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -59,7 +59,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -69,7 +69,7 @@ impl Bound {
 }
 
 impl Work {
-    /// One pass over `bytes`, which are the working set too, and no multiply-adds.
+    /// Returns one pass over `bytes`, which are also the working set, without multiply-adds.
     pub fn pass(values: usize, traffic: Traffic, bytes: usize) -> Self {
         Self {
             values,
@@ -83,7 +83,7 @@ impl Work {
         }
     }
 
-    /// A pass that only reads `bytes` goes before.
+    /// Adds a pass before it that only reads `bytes`.
     #[must_use]
     pub fn after_reading(mut self, bytes: usize) -> Self {
         let traffic = Traffic::Read;
@@ -91,28 +91,28 @@ impl Work {
         self
     }
 
-    /// There are multiply-adds too.
+    /// Adds multiply-adds.
     #[must_use]
     pub fn with_products(mut self, products: u64, arithmetic: Arithmetic) -> Self {
         (self.products, self.arithmetic) = (products, arithmetic);
         self
     }
 
-    /// Engines do it on the thread that calls.
+    /// Marks it as done on the calling thread.
     #[must_use]
     pub fn on_one_thread(mut self) -> Self {
         self.shared = false;
         self
     }
 
-    /// The instruction set is the process's, so that engines with another would say what is not so.
+    /// Marks the instruction set as that of the process: results of engines with another one would be misleading.
     #[must_use]
     pub fn by_chosen_backend(mut self) -> Self {
         self.any_backend = false;
         self
     }
 
-    /// Whether it says something about a contender: that his threads, if several, and his instruction set take part.
+    /// True if it is meaningful for a contender: its instruction set and, if it has several, its threads take part.
     pub fn is_for(&self, by: Contender) -> bool {
         let threads = self.shared || by.threads() == 1;
         let backend =
@@ -120,7 +120,7 @@ impl Work {
         threads && backend
     }
 
-    /// Bytes of all passes.
+    /// Returns the bytes of all passes.
     pub fn bytes(&self) -> usize {
         self.passes.iter().map(|pass| pass.bytes).sum()
     }

@@ -1,4 +1,4 @@
-//! int8 activations on their way through the layers, and the scales that recorded inputs ask for.
+//! int8 activations in the layers, and the scales for recorded inputs.
 
 use tercet_core::engine::QuantizeEngine;
 use tercet_core::linear::{I8Sym, Layer};
@@ -13,7 +13,7 @@ use crate::parallel::each::{chunks, chunks_mut};
 use crate::points::{Points, Values};
 use crate::source::TILE;
 
-/// int8 activations of all points, one after the other.
+/// int8 activations of all points, one after another.
 pub(super) struct Activations {
     pub(super) codes: Vec<i8>,
     pub(super) len: usize,
@@ -37,7 +37,7 @@ impl Activations {
         }
     }
 
-    /// Applies a layer to all points, [`BATCH`] of them at a time: `apply` is given their codes and their outputs.
+    /// Applies a layer to all points, [`BATCH`] at a time: `apply` receives their codes and their outputs.
     pub(super) fn map<T: Copy + Default>(
         &self,
         layer: &Layer<'_>,
@@ -54,7 +54,7 @@ impl Activations {
     }
 }
 
-/// The grid of a network's activations.
+/// Returns the grid of a network's activations.
 pub(super) const fn symmetric(scale: f32) -> Grid {
     Grid {
         scale,
@@ -64,7 +64,7 @@ pub(super) const fn symmetric(scale: f32) -> Grid {
     }
 }
 
-/// The scale of the inputs: the one asked for, that of a grid they lie on, or a calibrated one.
+/// Returns the scale of the inputs: the requested one, that of their grid, or a calibrated one.
 pub(super) fn input_scale<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     options: &BuildOptions,
@@ -82,7 +82,7 @@ pub(super) fn input_scale<E: FlowEngine>(
     }
 }
 
-/// The scale of a symmetric int8 grid for these values; 1 where all are 0.
+/// Returns the scale of a symmetric int8 grid for these values; 1 if all are 0.
 pub(super) fn scale_of<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     values: &[f32],
@@ -91,7 +91,7 @@ pub(super) fn scale_of<E: FlowEngine>(
     let mut counts = vec![0; Histogram::<HOST_BITS>::BUCKETS];
     let mut histogram = Histogram::<HOST_BITS>::new(&mut counts).map_err(Error::options)?;
     let done = shared.engine.histogram(values, &mut histogram);
-    // An engine that has no room has counted nothing.
+    // An engine without room has counted nothing.
     let again = |threads: &mut Threads| Ok(threads.histogram(values, &mut histogram)?);
     let done = shared.or_threads(done, again);
     done.map_err(|fault| shared.error(fault, |refusal| Error::options(refusal)))?;

@@ -4,7 +4,8 @@ use tercet_core::linear::MAX_BIAS_SHIFT;
 
 use super::encode::Weights;
 
-/// A row of zeros, and so of scale 0, still has a bias, which counts in that scale: it gets one in which the bias is 2¹⁶.
+/// Gives a row of zeros, which has scale 0, a scale in which its bias is 2¹⁶: the bias of the row still counts, in that
+/// scale.
 pub(super) fn give_empty_rows_a_scale(weights: &mut Weights, bias: &[f32], x_scale: f32) {
     let one = weights.scales.len() == 1;
     let largest = bias.iter().fold(0f32, |max, b| max.max(b.abs()));
@@ -21,7 +22,7 @@ pub(super) fn give_empty_rows_a_scale(weights: &mut Weights, bias: &[f32], x_sca
     }
 }
 
-/// Biases in units of the sums, with the least shift that brings all into 32 bits; `None` where none does.
+/// Returns the biases in units of the sums, with the least shift that brings all into 32 bits; `None` if none does.
 pub(super) fn integers(bias: &[f32], units: &[f64]) -> Option<(Vec<i32>, u8)> {
     (0..=MAX_BIAS_SHIFT).find_map(|shift| {
         let scaled = bias.iter().zip(units).map(|(&bias, unit)| {

@@ -1,4 +1,4 @@
-//! From a float model to an integer network, layer by layer.
+//! Converts a float model to an integer network, layer by layer.
 
 use serde::Serialize;
 use tercet_core::engine::{LinearEngine, Refused};
@@ -15,30 +15,31 @@ use crate::engine::{EngineError, FlowEngine, Shared};
 use crate::points::Points;
 use crate::{Error, Model, Progress};
 
-/// A network as a file in memory, and what it is.
+/// A network as a file in memory, and its description.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Built {
     /// The GGUF file.
     #[serde(skip)]
     pub bytes: Vec<u8>,
-    /// What 1 in the input stands for.
+    /// The value of 1 in the input.
     pub input_scale: f32,
     /// The layers, first to last.
     pub layers: Vec<LayerReport>,
-    /// Bits a weight, scales included, over all layers.
+    /// Bits per weight, including scales, over all layers.
     pub bits_per_weight: f64,
     /// Bytes of activations that a run needs.
     pub activations: usize,
     /// Bytes of scratch that a run needs.
     pub scratch: usize,
-    /// The engine that was to quantize the weights and multiply the layers: an instruction set of the processor, or [`FlowEngine::name`].
+    /// The requested engine for quantizing the weights and multiplying the layers: an instruction set of the processor,
+    /// or [`FlowEngine::name`].
     pub engine: String,
-    /// Why the processor did some of that engine's work; `None` where it did none.
+    /// Why the processor did some of that engine's work; `None` if it did none.
     pub engine_note: Option<String>,
 }
 
-/// What a layer became.
+/// The result of a layer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct LayerReport {
@@ -46,35 +47,36 @@ pub struct LayerReport {
     pub name: String,
     /// The layout of its weights.
     pub layout: &'static str,
-    /// Outputs.
+    /// Number of outputs.
     pub rows: usize,
-    /// Inputs.
+    /// Number of inputs.
     pub cols: usize,
     /// Bytes of weights and scales.
     pub bytes: usize,
     /// Left shift of the bias.
     pub bias_shift: u8,
-    /// Whether outputs below 0 become 0.
+    /// True if outputs below 0 become 0.
     pub relu: bool,
-    /// What 1 in its outputs stands for; `None` for the last layer.
+    /// The value of 1 in its outputs; `None` for the last layer.
     pub output_scale: Option<f32>,
 }
 
-/// Builds a network from the named layers of a model: `NAME.weight` of rows × columns, and `NAME.bias` where it is there.
+/// Builds a network from the named layers of a model: `NAME.weight` of rows × columns, and `NAME.bias` if it exists.
 ///
-/// `recorded` holds inputs as the network will see them, a point each. Every layer's activations are calibrated on what the integer
-/// layers before it make of them, so that their errors count too. Biases and multipliers are exact quotients in f64, rounded once,
-/// half to even: bias = `b / (unit · 2^shift)` with the least shift that fits 32 bits, multiplier and shift those of
-/// [`Requantize::from_scale`] for `unit / output scale`; unit = scale of the weights · scale of the inputs, with 2⁻²⁴ for the former
-/// in blocks. Memory: the network twice, its activations for all of `recorded`.
+/// `recorded` has typical inputs of the network, one per point. Every layer's activations are calibrated on the outputs
+/// of the integer layers before it, so that their errors count too. Biases and multipliers are exact quotients in f64,
+/// rounded once, half to even: bias = `b / (unit · 2^shift)` with the least shift that fits 32 bits; multiplier and
+/// shift are those of [`Requantize::from_scale`] for `unit / output scale`; unit = scale of the weights · scale of the
+/// inputs, with 2⁻²⁴ for the former in blocks. Memory: the network twice, and its activations for all of `recorded`.
 ///
-/// The engine quantizes the weights and multiplies the layers, [`BATCH`] recorded inputs at a time, to the same bytes by any; the
-/// processor reads, packs and calibrates, and does what the engine has no room for.
+/// The engine quantizes the weights and multiplies the layers, [`BATCH`] recorded inputs at a time; the bytes are the
+/// same on every engine. The processor reads, packs and calibrates, and does the work that the engine has no room for.
 ///
 /// # Errors
-/// [`Error::Options`] for no layers, more than [`MAX_LAYERS`], a ReLU on the last, or an input scale that is not positive;
-/// [`Error::NoSuchTensor`]; [`Error::Tensor`] for a matrix that is none, does not follow the layer before, does not fit its layout, or
-/// whose scales leave the range of multipliers; [`Error::Unsupported`] if `recorded` has another number of values; [`Error::Engine`].
+/// [`Error::Options`] for no layers, more than [`MAX_LAYERS`], a ReLU on the last, or an input scale that is not
+/// positive; [`Error::NoSuchTensor`]; [`Error::Tensor`] for a tensor that is no matrix, does not follow the layer
+/// before, does not fit its layout, or has scales outside the range of multipliers; [`Error::Unsupported`] if
+/// `recorded` has another number of values; [`Error::Engine`].
 pub fn build<E: FlowEngine>(
     engine: &mut E,
     model: &Model,
@@ -138,7 +140,7 @@ pub fn build<E: FlowEngine>(
     )
 }
 
-/// Bytes, sizes and names put together.
+/// Combines bytes, sizes and names.
 fn report(
     options: &BuildOptions,
     input_scale: f32,
@@ -164,7 +166,7 @@ fn report(
         .collect();
     let weights: usize = layers.iter().map(|layer| layer.rows * layer.cols).sum();
     let stored: usize = layers.iter().map(|layer| layer.bytes).sum();
-    // What was written is a network to its reader too.
+    // The written bytes must also be a network for its reader.
     let file = NetworkFile::from_bytes("the network", bytes)?;
     Ok(Built {
         bytes: file.into_bytes(),
@@ -178,7 +180,7 @@ fn report(
     })
 }
 
-/// Makes one layer, and what it makes of `x`; nothing of the last.
+/// Makes one layer, and its outputs for `x`; no outputs for the last layer.
 fn one<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     options: &LayerOptions,
@@ -233,9 +235,9 @@ fn one<E: FlowEngine>(
 
 /// Why a layer has no outputs.
 enum Refusal {
-    /// What engines refuse or fail with.
+    /// A refusal or failure of an engine.
     EngineError(EngineError),
-    /// What calibration refuses.
+    /// A refusal of the calibration.
     Host(Error),
 }
 
@@ -245,7 +247,7 @@ impl<F: Into<EngineError>> From<F> for Refusal {
     }
 }
 
-/// Calibrates the outputs of a hidden layer; gives them as int8.
+/// Calibrates the outputs of a hidden layer, and returns them as int8.
 fn hidden<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     relu: bool,

@@ -1,4 +1,4 @@
-//! A matrix of floats in a layout.
+//! Encodes a matrix of floats in a layout.
 
 use tercet_core::block::Format;
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
@@ -8,19 +8,19 @@ use tercet_core::quant::{self, Groups, Method, Rule, ScaleRule};
 use super::BuildOptions;
 use crate::engine::{EngineError, FlowEngine, Shared};
 
-/// Weights as the file will hold them.
+/// Weights in the form of the file.
 #[derive(Clone, Debug)]
 pub(super) struct Weights {
     pub(super) layout: Layout,
     pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) bytes: Vec<u8>,
-    /// One, or one a row; none for blocks.
+    /// One, or one per row; empty for blocks.
     pub(super) scales: Vec<f32>,
 }
 
 impl Weights {
-    /// Quantizes a row-major matrix by an engine; packing the codes of other layouts than blocks is the calling thread's.
+    /// Quantizes a row-major matrix on an engine. The calling thread packs the codes of layouts other than blocks.
     pub(super) fn encode<E: FlowEngine>(
         shared: &mut Shared<'_, E>,
         values: &[f32],
@@ -48,7 +48,7 @@ impl Weights {
         Ok(weights)
     }
 
-    /// Codes and scales of a layout without blocks.
+    /// Computes codes and scales of a layout without blocks.
     fn fill<E: FlowEngine>(
         &mut self,
         shared: &mut Shared<'_, E>,
@@ -84,13 +84,13 @@ impl Weights {
         )?)
     }
 
-    /// The scales as the file will hold them.
+    /// Returns the scales in the form of the file.
     pub(super) fn scale_bytes(&self) -> Vec<u8> {
         let scales = self.scales.iter();
         scales.flat_map(|scale| scale.to_le_bytes()).collect()
     }
 
-    /// The matrix, with its scales from [`Weights::scale_bytes`].
+    /// Returns the matrix, with its scales from [`Weights::scale_bytes`].
     pub(super) fn view<'a>(&'a self, scales: &'a [u8]) -> Result<Matrix<'a>, LinearError> {
         let matrix = Matrix::new(self.layout, self.rows, self.cols, &self.bytes)?;
         match self.scales.as_slice() {
@@ -100,14 +100,14 @@ impl Weights {
         }
     }
 
-    /// What 1 in the sum of a row stands for, over what 1 in the inputs does.
+    /// Returns the value of 1 in the sum of a row, divided by the value of 1 in the inputs.
     pub(super) fn unit(&self, row: usize) -> f64 {
         let scale = self.scales.get(row).or(self.scales.first());
         f64::from(self.layout.unit()) * f64::from(*scale.unwrap_or(&1.0))
     }
 }
 
-/// Blocks of a matrix.
+/// Encodes blocks of a matrix.
 fn blocks<E: FlowEngine>(
     engine: &mut E,
     format: Format,
@@ -123,7 +123,7 @@ fn blocks<E: FlowEngine>(
     done.map(drop).map_err(Into::into)
 }
 
-/// Codes of a matrix, and the scale of each group.
+/// Computes the codes of a matrix, and the scale of each group.
 fn quantize<E: FlowEngine>(
     engine: &mut E,
     values: &[f32],

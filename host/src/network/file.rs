@@ -1,4 +1,4 @@
-//! The file of a network; [`tercet_core::linear::network`] says what it holds.
+//! Writes the file of a network; [`tercet_core::linear::network`] describes its content.
 
 use tercet_core::gguf::{Sink, TensorSpec, TensorType, Value, WriteError, Writer};
 use tercet_core::linear::network::VERSION;
@@ -12,16 +12,16 @@ pub(super) struct Finished {
     pub(super) weights: Weights,
     pub(super) bias: Vec<i32>,
     pub(super) bias_shift: u8,
-    /// All but the last layer have one.
+    /// All layers except the last have one.
     pub(super) output: Option<Output>,
 }
 
-/// How sums become the next layer's inputs.
+/// How sums become the inputs of the next layer.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     pub(super) relu: bool,
     pub(super) scale: f32,
-    /// One, or one a row.
+    /// One, or one per row.
     pub(super) rescale: Vec<Requantize>,
 }
 
@@ -41,7 +41,7 @@ impl Sink for Bytes {
     }
 }
 
-/// The whole file.
+/// Returns the whole file.
 pub(super) fn write(
     input_scale: f32,
     layers: &[Finished],

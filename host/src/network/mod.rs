@@ -1,8 +1,9 @@
-//! Integer networks: made from float models, and run over whole data sets.
+//! Makes integer networks from float models, and runs them over whole data sets.
 //!
-//! [`build()`] quantizes the weights of dense layers, finds the scale of every layer's activations by running recorded inputs through
-//! the integers that came before, and gives a GGUF file that [`tercet_core::linear::network`] runs from flash. [`NetworkFile`] runs
-//! such a file here, to the same bits. Both work on the engine that they are given.
+//! [`build()`] quantizes the weights of dense layers and finds the scale of every layer's activations by running
+//! recorded inputs through the integer layers before it. It returns a GGUF file that [`tercet_core::linear::network`]
+//! runs from flash. [`NetworkFile`] runs such a file on the host, with the same bits. Both work on the engine that they
+//! are given.
 //!
 //! ```
 //! use tercet_core::linear::Layout;
@@ -43,8 +44,8 @@ pub use build::{Built, LayerReport, build};
 pub use options::{BuildOptions, LayerOptions};
 pub use run::{Answers, NetworkFile};
 
-/// The most layers of a network here.
+/// Maximum number of layers of a network.
 pub const MAX_LAYERS: usize = 64;
 
-/// Points that go through a layer together, at most.
+/// Maximum number of points that go through a layer together.
 pub const BATCH: usize = 1024;

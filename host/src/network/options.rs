@@ -1,4 +1,4 @@
-//! What a network is to be made of.
+//! Options for building a network.
 
 use std::str::FromStr;
 
@@ -10,25 +10,25 @@ use crate::{Error, Method};
 /// A layer to take from a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayerOptions {
-    /// The tensors' name before `.weight` and `.bias`.
+    /// Name of the tensors before `.weight` and `.bias`.
     pub name: String,
-    /// Whether outputs below 0 become 0; not for the last layer.
+    /// True if outputs below 0 become 0; not for the last layer.
     pub relu: bool,
-    /// How its weights are stored; `None`: as [`BuildOptions::to`] says.
+    /// The layout of its weights; `None` for [`BuildOptions::to`].
     pub to: Option<Layout>,
 }
 
 impl FromStr for LayerOptions {
     type Err = Error;
 
-    /// Reads `NAME`, and behind colons `relu` and the name of a layout, each at most once: `hidden:relu:tq2_0`.
+    /// Reads `NAME`, and after colons `relu` and the name of a layout, each at most once: `hidden:relu:tq2_0`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut layer = Self {
             name: text.to_owned(),
             relu: false,
             to: None,
         };
-        // From the end, since names may hold colons.
+        // From the end, because names may contain colons.
         while let Some((name, word)) = layer.name.rsplit_once(':') {
             match Layout::from_name(word) {
                 Some(layout) if layer.to.is_none() => layer.to = Some(layout),
@@ -44,28 +44,29 @@ impl FromStr for LayerOptions {
     }
 }
 
-/// How a network is built.
+/// Options for building a network.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BuildOptions {
     /// The layers, first to last; at least one.
     pub layers: Vec<LayerOptions>,
-    /// How weights are stored where a layer does not say.
+    /// The layout of weights if a layer does not name one.
     pub to: Layout,
-    /// Which ternary values become ±1.
+    /// The rule that chooses the ternary values that become ±1.
     pub rule: Rule,
-    /// Where a ternary scale comes from.
+    /// The source of a ternary scale.
     pub scale: ScaleRule,
-    /// One scale for all of a matrix instead of one a row; blocks have their own.
+    /// One scale per matrix instead of one per row; blocks have their own.
     pub per_tensor: bool,
     /// How the range of a layer's activations is chosen.
     pub method: Method,
-    /// What 1 in the input stands for; `None`: the grid of int8 inputs with zero point 0, else found as for activations.
+    /// The value of 1 in the input. `None`: the grid of int8 inputs with zero point 0; otherwise found as for
+    /// activations.
     pub input_scale: Option<f32>,
 }
 
 impl BuildOptions {
-    /// The optimal ternary rule, a scale a row, activations up to the largest seen.
+    /// Returns the defaults: the optimal ternary rule, a scale per row, activations up to the largest seen.
     pub fn new(layers: Vec<LayerOptions>, to: Layout) -> Self {
         Self {
             layers,
@@ -97,7 +98,7 @@ mod tests {
         let both = layer("a:b", true, Some(Layout::TernaryLanes));
         assert_eq!(parse("a:b:relu:ternary_lanes"), both);
         assert_eq!(parse("a:b:ternary_lanes:relu"), both);
-        // What is no word, or a word said twice, is part of the name, which no tensor will have.
+        // An unknown word, or a repeated one, is part of the name, which no tensor will have.
         assert_eq!(parse("h:rleu"), layer("h:rleu", false, None));
         assert_eq!(parse("h:relu:relu"), layer("h:relu", true, None));
         for text in ["", ":relu"] {

@@ -1,4 +1,4 @@
-//! A network over whole data sets.
+//! Runs a network over whole data sets.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::points::{Points, Values};
 use crate::simd::{Backend, Stores};
 use crate::source::TILE;
 
-/// A network's file.
+/// The file of a network.
 #[derive(Debug)]
 pub struct NetworkFile {
     path: PathBuf,
@@ -31,24 +31,24 @@ enum Bytes {
     Owned(Vec<u8>),
 }
 
-/// What a network says to every point.
+/// The outputs of a network for every point.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Answers {
-    /// Logits of a point.
+    /// Logits per point.
     pub outputs: usize,
-    /// The last layer's exact sums, point after point.
+    /// The exact sums of the last layer, point after point.
     pub sums: Vec<i64>,
     /// The logits as f32, point after point.
     pub logits: Vec<f32>,
-    /// The row of the largest logit, the lowest of equals, of every point.
+    /// For every point the row of the largest logit, with ties to the lowest.
     pub classes: Vec<usize>,
-    /// Who multiplied the layers; two names where each did a part of the points.
+    /// The engine that multiplied the layers; two names if each did a part of the points.
     pub by: By,
 }
 
 impl NetworkFile {
-    /// Maps a file and checks all of it.
+    /// Maps a file and checks it completely.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::UnknownFile`]; [`Error::BadFile`] for a file that is no network.
@@ -56,10 +56,10 @@ impl NetworkFile {
         Self::checked(path.to_path_buf(), Bytes::Mapped(Map::open(path)?))
     }
 
-    /// Takes a file from memory; `name` stands for its path in errors.
+    /// Reads a file from memory; errors use `name` as its path.
     ///
     /// # Errors
-    /// [`Error::BadFile`] where it is no network.
+    /// [`Error::BadFile`] if it is no network.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, Error> {
         Self::checked(name.into(), Bytes::Owned(bytes))
     }
@@ -70,7 +70,7 @@ impl NetworkFile {
         Ok(file)
     }
 
-    /// The file's bytes.
+    /// Returns the file's bytes.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Mapped(map) => map.bytes(),
@@ -78,7 +78,7 @@ impl NetworkFile {
         }
     }
 
-    /// The bytes, copied where they were mapped.
+    /// Returns the bytes, copied if they were mapped.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         match self.bytes {
             Bytes::Mapped(map) => map.bytes().to_vec(),
@@ -86,23 +86,24 @@ impl NetworkFile {
         }
     }
 
-    /// The network in it.
+    /// Returns the network in the file.
     ///
     /// # Errors
-    /// None where it was opened, unless the mapped file has changed since.
+    /// None, unless the mapped file has changed since it was opened.
     pub fn network(&self) -> Result<Network<'_, MAX_LAYERS>, Error> {
         Network::new(self.bytes()).map_err(|error| Error::bad(&self.path, "network", error))
     }
 
-    /// Runs every point by an engine, to the same bits by any.
+    /// Runs every point on an engine, with the same bits on every engine.
     ///
-    /// [`BATCH`] points go through the layers together ([`Network::run_many`]), so that beside the points and the answers there are
-    /// never more than their activations in memory. Values become inputs by [`Network::quantize`], on the processor's threads: int8 data
-    /// whose scale is the network's stay as they are. A batch that the engine has no room for is run by the processor's threads.
+    /// [`BATCH`] points go through the layers together ([`Network::run_many`]), so beside the points and the answers
+    /// only their activations are in memory. The processor's threads convert values to inputs with
+    /// [`Network::quantize`]: int8 data with the network's scale stays unchanged. They also run a batch that the engine
+    /// has no room for.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the points have another number of values than the network has inputs, or a value is not finite;
-    /// [`Error::Engine`].
+    /// [`Error::Unsupported`] if the points have another number of values than the network has inputs, or a value is
+    /// not finite; [`Error::Engine`].
     pub fn run<E: FlowEngine>(&self, engine: &mut E, points: &Points) -> Result<Answers, Error> {
         let network = self.network()?;
         let (inputs, outputs) = (network.inputs(), network.outputs());
@@ -156,7 +157,8 @@ impl NetworkFile {
     }
 }
 
-/// The codes of the points from `first` on, as many as there is room for, on all threads: those of [`Network::quantize`].
+/// Writes the codes of the points from `first` on, as many as there is room for, on all threads, as
+/// [`Network::quantize`] does.
 fn quantize(
     network: &Network<'_, MAX_LAYERS>,
     points: &Points,
@@ -166,7 +168,7 @@ fn quantize(
     let (inputs, scale) = (network.inputs(), network.input_scale());
     let start = first * inputs;
     match points.values() {
-        // Rounded twice to 24 bits, a code times the scale over the scale is nearest to that code still.
+        // A code times the scale divided by the scale, rounded twice to 24 bits, is still nearest to that code.
         Values::I8 { codes: own, grid }
             if grid.zero_point == 0 && grid.scale == scale && (128.0 * scale).is_finite() =>
         {
@@ -177,7 +179,7 @@ fn quantize(
         }
         _ => {}
     }
-    // Points of a task, about a tile of values.
+    // Points per task: about a tile of values.
     let some = (TILE / inputs).max(1);
     let parts = chunks_mut(codes, some * inputs);
     let done = parts.try_each_with(Vec::new, |buffer, part, codes| {

@@ -1,4 +1,4 @@
-//! The tensors that a layer is built from.
+//! The tensors of a layer.
 
 use super::LayerOptions;
 use crate::source::Source;
@@ -55,7 +55,7 @@ pub(super) fn matrix<'a>(model: &'a Model, layer: &LayerOptions) -> Result<Matri
     })
 }
 
-/// All values of a tensor, which must be finite.
+/// Returns all values of a tensor, which must be finite.
 pub(super) fn floats(source: &Source<'_>) -> Result<Vec<f32>, Error> {
     let mut values = vec![0.0; source.values()];
     source.read(0, &mut values)?;

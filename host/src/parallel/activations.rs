@@ -1,4 +1,4 @@
-//! Activations normalized and quantized, on rayon's threads.
+//! Normalizes and quantizes activations on rayon's threads.
 
 use tercet_core::number::Plain;
 use tercet_core::quant::QuantError;
@@ -7,7 +7,7 @@ use tercet_core::quant::activations::{self, Activations, Norm};
 use super::Threads;
 use super::each::{chunks, chunks_mut, items_mut};
 
-/// [`activations::quantize`], rows side by side.
+/// Does [`activations::quantize`] with rows in parallel.
 pub(super) fn norm_quantize(
     threads: &Threads,
     x: &[f32],
@@ -38,7 +38,7 @@ fn rows<C: Plain>(
     let cols = cols.max(1);
     let rows = chunks(x, cols).zip(chunks_mut(codes, cols));
     let rows = rows.zip(items_mut(scales));
-    // A task has as many values as those of other operations.
+    // A task has as many values as for other operations.
     rows.at_least((threads.task() / cols).max(1))
         .each(|_, ((x, codes), scale)| *scale = row(x, codes));
 }

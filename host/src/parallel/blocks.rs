@@ -1,4 +1,4 @@
-//! GGUF blocks, on rayon's threads: runs of whole blocks side by side.
+//! GGUF blocks on rayon's threads: runs of whole blocks in parallel.
 
 use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::number::Element;
@@ -12,7 +12,7 @@ use crate::simd::{Backend, Stores, as_f32};
 /// Values that are widened at a time, on the stack: whole blocks of every format.
 const WIDENED: usize = 1024;
 
-/// As [`block::encode`], runs of about `tile` values at a time.
+/// As [`block::encode`], with runs of about `tile` values at a time.
 pub(super) fn encode<T: Element>(
     backend: Backend,
     tile: usize,
@@ -23,7 +23,7 @@ pub(super) fn encode<T: Element>(
     out: &mut [u8],
 ) -> Result<Encoded, BlockError> {
     if values.is_empty() || format.encoded_len(values.len()) != Ok(out.len()) {
-        // What is wrong with the whole is for core to say.
+        // Core reports errors of the whole.
         return block::encode(format, rule, scale, values, out);
     }
     let blocks = blocks_a_run(tile, format, values.len());
@@ -40,7 +40,7 @@ pub(super) fn encode<T: Element>(
     Ok(whole)
 }
 
-/// As [`block::decode`], runs of about `tile` values at a time.
+/// As [`block::decode`], with runs of about `tile` values at a time.
 pub(super) fn decode(
     backend: Backend,
     tile: usize,
@@ -64,12 +64,12 @@ pub(super) fn decode(
         })
 }
 
-/// How many blocks of about `tile` values; no more than there are, so that no product overflows.
+/// Returns the number of blocks in about `tile` values; at most the existing ones, so that no product overflows.
 fn blocks_a_run(tile: usize, format: Format, values: usize) -> usize {
     (tile.min(values) / format.len()).max(1)
 }
 
-/// As [`block::encode`], on this thread; the lengths must fit each other.
+/// As [`block::encode`], on this thread; the lengths must match.
 fn encode_run<T: Element>(
     backend: Backend,
     format: Format,

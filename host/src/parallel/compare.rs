@@ -1,4 +1,4 @@
-//! How far a restored tensor is from the original, on rayon's threads.
+//! Compares a restored tensor with the original on rayon's threads.
 
 use tercet_core::engine::QuantizeEngine;
 use tercet_core::number::{Element, RUN};
@@ -10,11 +10,11 @@ use super::{Threads, moved};
 /// Runs that are compared before their 2 KiB each are folded: half a mebibyte, for 16 million values.
 const RUNS: usize = 256;
 
-/// Compares two tensors: what [`Comparison::push`] of the whole gives, to the bit, for any number of threads.
+/// Compares two tensors, with the bits of [`Comparison::push`] of the whole, for any number of threads.
 ///
 /// # Errors
-/// [`QuantError::Length`] for tensors of different lengths; [`QuantError::NotFinite`] with the lowest index at
-/// which either value is a NaN or an infinity.
+/// [`QuantError::Length`] for tensors of different lengths; [`QuantError::NotFinite`] with the lowest index at which
+/// either value is a NaN or an infinity.
 ///
 /// # Example
 /// ```
@@ -32,10 +32,10 @@ pub fn compare<A: Element, B: Element>(
 }
 
 impl Threads {
-    /// As [`QuantizeEngine::compare`] of one comparison and then of another, but runs that are both's are summed once: if both
-    /// stand at the same place of a run.
+    /// As [`QuantizeEngine::compare`] for one comparison and then for another, but runs of both are summed only once,
+    /// if both are at the same place of a run.
     ///
-    /// A refusal's index is the first one's; nothing is added to either then.
+    /// The index of a refusal is that of the first comparison; then nothing is added to either.
     pub(crate) fn compare_both<A: Element, B: Element>(
         &self,
         first: &mut Comparison,
@@ -47,13 +47,13 @@ impl Threads {
         if at(first) == at(second) {
             return self.compare_runs([first, second], original, restored);
         }
-        // What the first takes the second takes too.
+        // The second accepts the same input as the first.
         self.compare_runs([first], original, restored)?;
         self.compare_runs([second], original, restored)
     }
 
-    /// Goes on with comparisons, at least one, that stand at the same place of a run. Values up to the end of that run are the
-    /// calling thread's, then whole runs go side by side; 512 KiB of memory besides.
+    /// Continues comparisons, at least one, that are at the same place of a run. The calling thread processes values up
+    /// to the end of that run, then whole runs are processed in parallel; takes 512 KiB of additional memory.
     pub(super) fn compare_runs<A: Element, B: Element, const N: usize>(
         &self,
         comparisons: [&mut Comparison; N],
@@ -66,7 +66,7 @@ impl Threads {
                 found: restored.len(),
             });
         }
-        // Copies, so that nothing is added where a value is refused.
+        // Copies, so that nothing is added if a value is refused.
         let mut next = comparisons
             .each_ref()
             .map(|comparison| (**comparison).clone());
@@ -77,7 +77,7 @@ impl Threads {
         for next in &mut next {
             self.backend.compare(next, a_head, b_head)?;
         }
-        // Of one thread nothing is shared out.
+        // With one thread nothing is shared.
         if self.alone {
             for next in &mut next {
                 self.backend.compare(next, a, b)?;
@@ -93,7 +93,7 @@ impl Threads {
                 let mut run = Comparison::new();
                 self.backend.compare(&mut run, a, b).map(|()| run)
             });
-            // In order, so that the lowest index is the one reported.
+            // In order, so that the lowest index is reported.
             for run in runs {
                 let run = run.map_err(|error| moved(error, next[0].count()))?;
                 for next in &mut next {
@@ -112,7 +112,7 @@ impl Threads {
 mod tests {
     use super::*;
 
-    /// Whether the places in a run are the same or not, and whatever lies before.
+    /// For equal and different places in a run, and any earlier values.
     #[test]
     fn two_at_once_are_each_alone() {
         let values = |seed: u64| -> Vec<f32> {

@@ -1,4 +1,4 @@
-//! Codes and scales back to floats, on rayon's threads.
+//! Converts codes and scales back to floats on rayon's threads.
 
 use std::ops::RangeInclusive;
 
@@ -8,10 +8,11 @@ use super::Threads;
 use super::each::items_mut;
 use crate::simd::{Backend, Stores};
 
-/// Writes `fl((code − zero_point) · scale)` in parallel, as core's decoders do, for codes of the range that they take:
+/// Writes `fl((code − zero_point) · scale)` in parallel, as core's decoders do, for codes of their range:
 /// [`tercet_core::quant::ternary::RANGE`], `int8`'s or `int4`'s.
 ///
-/// Errors are the decoders'; a refused code's index is the lowest in the tensor, and what `out` holds then is left open.
+/// Errors are those of the decoders. The index of a refused code is the lowest in the tensor; the content of `out` is
+/// then unspecified.
 ///
 /// # Example
 /// ```
@@ -55,7 +56,7 @@ pub(super) fn dequantize(
     })
 }
 
-/// The first code outside a range. Where there is none, as nearly always, one pass without branches tells.
+/// Returns the first code outside a range. Usually there is none, which one pass without branches shows.
 fn find_outside(codes: &[i8], range: &RangeInclusive<i8>) -> Option<usize> {
     let (from, to) = (*range.start(), *range.end());
     if (from, to) == (i8::MIN, i8::MAX) {
@@ -66,7 +67,7 @@ fn find_outside(codes: &[i8], range: &RangeInclusive<i8>) -> Option<usize> {
     any.then(|| codes.iter().position(|&code| outside(code)))?
 }
 
-/// Group by group.
+/// Restores group by group.
 fn restore(backend: Backend, piece: Codes<'_>, out: &mut [f32], stores: Stores) {
     let len = piece.groups.len;
     let mut zero_points = piece.zero_points.iter().copied();
@@ -76,7 +77,7 @@ fn restore(backend: Backend, piece: Codes<'_>, out: &mut [f32], stores: Stores) 
     }
 }
 
-/// Cuts a tensor that [`Codes::check`] accepts: small groups into runs of whole groups, large ones into tiles.
+/// Splits a tensor that [`Codes::check`] accepts: small groups into runs of whole groups, large ones into tiles.
 fn pieces(whole: Codes<'_>, tile: usize) -> Vec<Codes<'_>> {
     let len = whole.groups.len;
     let groups = (tile / len).max(1);
@@ -98,7 +99,7 @@ fn pieces(whole: Codes<'_>, tile: usize) -> Vec<Codes<'_>> {
             let count = scales.len();
             pieces.push(piece(codes, Groups { count, len }));
         } else {
-            // One group, so each tile is a group of its own with the same scale.
+            // There is one group, so each tile is a separate group with the same scale.
             for codes in codes.chunks(tile) {
                 let len = codes.len();
                 pieces.push(piece(codes, Groups { count: 1, len }));

@@ -1,9 +1,9 @@
-//! Tasks side by side on rayon's threads, in the order of what they are made of.
+//! Runs tasks in parallel on rayon's threads, with results in the order of their items.
 //!
-//! The compiler makes all of rayon's machinery anew for every closure that rayon's own iterators are given, which took half of its
-//! time over this crate. Here rayon meets one function, [`fork`]: a thread reaches its run of items, and what comes of it, through
-//! `dyn`, which costs nothing beside a tile or a row. Items are shared out as rayon's iterators share them: halved until there are
-//! about as many runs as threads, and again if another thread took a half.
+//! With rayon's own iterators the compiler generates all of rayon's machinery again for every closure, which took half
+//! of its time for this crate. Here rayon calls one function, [`fork`]: a thread gets its run of items, and returns its
+//! result, through `dyn`, whose cost is negligible beside a tile or a row. Items are shared as by rayon's iterators:
+//! halved until there are about as many runs as threads, and again if another thread took a half.
 
 mod split;
 
@@ -18,36 +18,36 @@ use split::{Backwards, Chunks, ChunksMut, Zip};
 /// Items for threads to share.
 pub(crate) struct Tasks<P> {
     items: P,
-    /// How many a thread takes at the least.
+    /// Minimum number of items per thread.
     least: usize,
 }
 
-/// The slices of `size` elements, the last one of what is left.
+/// Returns the slices of `size` elements; the last one has the rest.
 pub(crate) fn chunks<T: Sync>(all: &[T], size: usize) -> Tasks<Chunks<'_, T>> {
     Tasks::of(Chunks { all, size })
 }
 
-/// The slices of `size` elements to write to, the last one of what is left.
+/// Returns the slices of `size` elements to write to; the last one has the rest.
 pub(crate) fn chunks_mut<T: Send>(all: &mut [T], size: usize) -> Tasks<ChunksMut<'_, T>> {
     Tasks::of(ChunksMut { all, size })
 }
 
-/// The elements of a slice.
+/// Returns the elements of a slice.
 pub(crate) fn items<T: Sync>(all: &[T]) -> Tasks<&[T]> {
     Tasks::of(all)
 }
 
-/// The elements of a slice to write to.
+/// Returns the elements of a slice to write to.
 pub(crate) fn items_mut<T: Send>(all: &mut [T]) -> Tasks<&mut [T]> {
     Tasks::of(all)
 }
 
-/// The numbers of a range.
+/// Returns the numbers of a range.
 pub(crate) fn numbers(range: Range<usize>) -> Tasks<Range<usize>> {
     Tasks::of(range)
 }
 
-/// The results of two calls, the second one on another thread where one is free.
+/// Returns the results of two calls, the second one on another thread if one is free.
 pub(crate) fn both<A: Send, B: Send>(
     a: impl FnOnce() -> A + Send,
     b: impl FnOnce() -> B + Send,
@@ -62,7 +62,8 @@ pub(crate) fn both<A: Send, B: Send>(
 
 const RUN: &str = "a fork runs both of its sides";
 
-/// Runs both, each once, the second one on another thread where one is free, and tells each whether it was moved to another.
+/// Runs both, each once, the second one on another thread if one is free. Passes true to each that was moved to another
+/// thread.
 #[inline(never)]
 fn fork(left: &mut (dyn FnMut(bool) + Send), right: &mut (dyn FnMut(bool) + Send)) {
     rayon::join_context(
@@ -76,7 +77,7 @@ impl<P: Split> Tasks<P> {
         Self { items, least: 1 }
     }
 
-    /// Each item with that of `other` at its place, up to the shorter's end.
+    /// Pairs each item with that of `other` at its place, up to the end of the shorter.
     pub(crate) fn zip<B: Split>(self, other: Tasks<B>) -> Tasks<Zip<P, B>> {
         Tasks {
             items: Zip(self.items, other.items),
@@ -84,7 +85,7 @@ impl<P: Split> Tasks<P> {
         }
     }
 
-    /// The last first.
+    /// Reverses the order.
     pub(crate) fn backwards(self) -> Tasks<Backwards<P>> {
         Tasks {
             items: Backwards(Some(self.items)),
@@ -92,12 +93,12 @@ impl<P: Split> Tasks<P> {
         }
     }
 
-    /// A thread takes at least so many in a row, where there are as many.
+    /// Sets the minimum number of consecutive items per thread, if there are as many.
     pub(crate) fn at_least(self, least: usize) -> Self {
         Self { least, ..self }
     }
 
-    /// The items alone.
+    /// Returns only the items.
     pub(super) fn into_items(self) -> P {
         self.items
     }
@@ -112,7 +113,7 @@ impl<P: Split> Tasks<P> {
         });
     }
 
-    /// What `run` gives for every item, in order.
+    /// Returns the results of `run` for every item, in order.
     pub(crate) fn gather<R: Send + 'static>(
         self,
         run: impl Fn(usize, P::Item) -> R + Sync,
@@ -120,7 +121,7 @@ impl<P: Split> Tasks<P> {
         self.gather_with(|| (), |(), number, item| run(number, item))
     }
 
-    /// [`Tasks::gather`] with what `begin` makes for every run of items.
+    /// Does [`Tasks::gather`] with a value of `begin` for every run of items.
     pub(crate) fn gather_with<S, R: Send + 'static>(
         self,
         begin: impl Fn() -> S + Sync,
@@ -142,7 +143,7 @@ impl<P: Split> Tasks<P> {
         joined(self.in_order(part))
     }
 
-    /// What `run` gives for every item, merged in order; nothing of no item.
+    /// Returns the results of `run` for every item, merged in order; `None` without items.
     pub(crate) fn reduce<R: Send + 'static>(
         self,
         run: impl Fn(usize, P::Item) -> R + Sync,
@@ -151,7 +152,7 @@ impl<P: Split> Tasks<P> {
         self.reduce_with(|| (), |(), number, item| run(number, item), merge)
     }
 
-    /// [`Tasks::reduce`] with what `begin` makes for every run of items.
+    /// Does [`Tasks::reduce`] with a value of `begin` for every run of items.
     pub(crate) fn reduce_with<S, R: Send + 'static>(
         self,
         begin: impl Fn() -> S + Sync,
@@ -178,14 +179,15 @@ impl<P: Split> Tasks<P> {
         all
     }
 
-    /// Runs of items, `fold`ed one by one into what `begin` makes, and merged in order; the error of the lowest item that has one.
+    /// Folds runs of items, one item at a time, into a value of `begin`, and merges them in order; returns the error of
+    /// the lowest item with an error.
     pub(crate) fn try_fold<R: Send + 'static, E: Send + 'static>(
         self,
         begin: impl Fn() -> R + Sync,
         fold: impl Fn(&mut R, usize, P::Item) -> Result<(), E> + Sync,
         merge: impl Fn(&mut R, R) + Sync,
     ) -> Result<R, E> {
-        // The lowest item that failed: none after it needs to be done.
+        // The lowest item that failed: items after it need not be processed.
         let failed = AtomicUsize::new(usize::MAX);
         let parts = self.in_order(&|mut number, mut items| {
             let mut all = begin();
@@ -211,7 +213,8 @@ impl<P: Split> Tasks<P> {
         Ok(all.unwrap_or_else(begin))
     }
 
-    /// Calls `run` with the number of every item and the item; the error of the lowest item that has one, after which not all run.
+    /// Calls `run` with the number of every item and the item; returns the error of the lowest item with an error.
+    /// After an error not all run.
     pub(crate) fn try_each<E: Send>(
         self,
         run: impl Fn(usize, P::Item) -> Result<(), E> + Sync,
@@ -219,7 +222,7 @@ impl<P: Split> Tasks<P> {
         self.try_each_with(|| (), |(), number, item| run(number, item))
     }
 
-    /// [`Tasks::try_each`] with what `begin` makes for every run of items.
+    /// Does [`Tasks::try_each`] with a value of `begin` for every run of items.
     pub(crate) fn try_each_with<S, E: Send>(
         self,
         begin: impl Fn() -> S + Sync,
@@ -245,56 +248,56 @@ impl<P: Split> Tasks<P> {
         lowest.map_or(Ok(()), Err)
     }
 
-    /// Whether `test` holds for every item; where it does not for one, not all are tested.
+    /// True if `test` is true for every item; after a false one, not all are tested.
     pub(crate) fn all(self, test: impl Fn(P::Item) -> bool + Sync) -> bool {
         let holds = |_, item| if test(item) { Ok(()) } else { Err(()) };
         self.try_each(holds).is_ok()
     }
 
-    /// What `part` gives for runs of items, in their order; it is told the number of the first of each.
+    /// Returns the results of `part` for runs of items, in order; `part` receives the number of the first item of each.
     fn in_order<R: Send + 'static>(self, part: &(dyn Fn(usize, P) -> R + Sync)) -> Vec<Part> {
         let found = Mutex::new(Vec::new());
         self.run(&|first, items| keep(&found, first, Box::new(part(first, items))));
         found.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives `part` runs of items that are all of them, with the number of the first of each.
+    /// Calls `part` with runs of all items, and the number of the first item of each.
     fn run(self, part: &(dyn Fn(usize, P) + Sync)) {
         let cut = Cut::of(self.items.count(), self.least);
         halves(0, self.items, cut, part);
     }
 }
 
-/// What came of a run of items, and the number of the first.
+/// The result of a run of items, and the number of the first.
 type Part = (usize, Box<dyn Any + Send>);
 
-/// Keeps a part in its place.
+/// Stores a part in its place.
 fn keep(found: &Mutex<Vec<Part>>, first: usize, part: Box<dyn Any + Send>) {
     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
     let place = found.partition_point(|&(before, _)| before < first);
     found.insert(place, (first, part));
 }
 
-/// A part as what it is.
+/// Returns a part with its type.
 fn opened<R: 'static>((_, part): Part) -> R {
     *part.downcast().expect("all parts are of one type")
 }
 
-/// How often a run of items is still to be cut.
+/// How often a run of items will still be split.
 #[derive(Clone, Copy)]
 struct Cut {
     least: usize,
     splits: usize,
-    /// Whether another thread took the run: there are idle ones.
+    /// True if another thread took the run: there are idle threads.
     moved: bool,
 }
 
 impl Cut {
-    /// For so many items, of which a thread takes `least` in a row.
+    /// Returns the splits for so many items, with at least `least` consecutive ones per thread.
     fn of(items: usize, least: usize) -> Self {
         Self {
             least,
-            // Where there are too few, nobody looks at the pool.
+            // For too few items, the pool is not consulted.
             splits: if items / 2 < least {
                 0
             } else {
@@ -304,7 +307,7 @@ impl Cut {
         }
     }
 
-    /// What halves of `len` items are cut by, unless they are to stay one run.
+    /// Returns the splits of halves of `len` items, unless they should stay one run.
     fn next(self, len: usize) -> Option<Self> {
         if len / 2 < self.least {
             return None;
@@ -318,7 +321,7 @@ impl Cut {
     }
 }
 
-/// Calls `part` with runs of items that are all of them, `first` the number of the first.
+/// Calls `part` with runs of all items; `first` is the number of the first.
 fn halves<P: Split>(first: usize, items: P, cut: Cut, part: &(dyn Fn(usize, P) + Sync)) {
     let len = items.count();
     let Some(cut) = cut.next(len) else {
@@ -336,7 +339,7 @@ fn halves<P: Split>(first: usize, items: P, cut: Cut, part: &(dyn Fn(usize, P) +
     });
 }
 
-/// The elements of parts.
+/// Returns the elements of parts.
 fn joined<R: 'static>(parts: Vec<Part>) -> Vec<R> {
     let mut all = Vec::new();
     for part in parts {

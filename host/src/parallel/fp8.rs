@@ -9,7 +9,7 @@ use super::{Threads, merged, moved};
 use crate::simd::{Ahead, Stores};
 
 impl Threads {
-    /// [`Stats::extremes_of`] in parallel: what [`Fp8::scale`] needs to know of values. O(n), one pass.
+    /// Does [`Stats::extremes_of`] in parallel, which [`Fp8::scale`] needs. O(n), one pass.
     pub fn extremes<T: Element>(&self, values: &[T]) -> Stats {
         let extremes = |_, tile: &[T]| self.backend.extremes(tile, Ahead::STREAM);
         let all = chunks(values, self.task()).reduce(extremes, merged);
@@ -17,10 +17,10 @@ impl Threads {
     }
 }
 
-/// [`Fp8::quantize`] in parallel, with its codes. O(n), one pass.
+/// Does [`Fp8::quantize`] in parallel, with the same codes. O(n), one pass.
 ///
 /// # Errors
-/// Those of [`Fp8::quantize`], which name the first bad value; what `out` holds then is left open.
+/// Those of [`Fp8::quantize`], with the first bad value; the content of `out` is then unspecified.
 ///
 /// # Example
 /// ```
@@ -59,13 +59,13 @@ pub(super) fn quantize_fp8<T: Element>(
             stores.finish();
             return Ok(());
         }
-        // Which one it is, is for core to say.
+        // Core finds out which value it is.
         let result = format.quantize(scale, values, out);
         result.map_err(|error| moved(error, (tile * threads.task()) as u64))
     })
 }
 
-/// [`Fp8::dequantize`] in parallel, with its floats and errors. O(n).
+/// Does [`Fp8::dequantize`] in parallel, with the same floats and errors. O(n).
 pub(super) fn dequantize_fp8(
     threads: &Threads,
     format: Fp8,

@@ -8,13 +8,13 @@ use super::each::{chunks, items_mut};
 use super::{Threads, moved};
 use crate::simd::Counts;
 
-/// Values that one thread counts at the least: it clears and folds a mebibyte of counts besides.
+/// Minimum number of values per thread, because each thread also clears and folds a mebibyte of counts.
 const SHARE: usize = 1 << 18;
 
-/// Counts values: what [`Histogram::push`] of them gives, and its errors, for any number of threads.
+/// Counts values, with the result and the errors of [`Histogram::push`], for any number of threads.
 ///
-/// O(n + threads · 2^16); a mebibyte of counts a thread, but none for fewer than 262,144 values, and for more than
-/// [`HOST_BITS`] bits, which go into the histogram one by one.
+/// O(n + threads · 2^16). Takes a mebibyte of counts per thread, but none for fewer than 262,144 values or more than
+/// [`HOST_BITS`] bits, where values go into the histogram one by one.
 ///
 /// # Errors
 /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in the whole stream; the values before it are
@@ -45,7 +45,7 @@ pub(super) fn count<T: Element, const B: u32>(
     let jobs = (values.len() / SHARE).clamp(1, threads.threads());
     let mut counts: Vec<Counts> = (0..jobs).map(|_| Counts::new()).collect();
     let most = usize::try_from(Counts::MOST).unwrap_or(usize::MAX);
-    // One part, but for more values than counts of 32 bits are sure to hold.
+    // One part, unless there are more values than 32-bit counts can hold.
     for values in values.chunks(most.saturating_mul(jobs)) {
         let start = histogram.count();
         let share = values.len().div_ceil(jobs);
@@ -55,7 +55,7 @@ pub(super) fn count<T: Element, const B: u32>(
         };
         let jobs = items_mut(&mut counts).zip(chunks(values, share));
         let results = jobs.gather(|_, (counts, values)| count(counts, values));
-        // In order, so that the first error is that of the lowest index, and what comes after is not counted.
+        // In order, so that the first error is that of the lowest index, and later values are not counted.
         for (job, (counts, result)) in counts.iter_mut().zip(results).enumerate() {
             counts.add_to(histogram);
             result.map_err(|error| moved(error, start + (job * share) as u64))?;

@@ -1,4 +1,5 @@
-//! What [`Threads`] has no kernels of, as a user left them out: core's own, by one thread. The bits are the same.
+//! Operations whose kernels in [`Threads`] a user left out: core's own run instead, on one thread. The bits are the
+//! same.
 
 #[cfg(not(feature = "clustering"))]
 mod cluster {

@@ -1,4 +1,4 @@
-//! Layers on rayon's threads: rows side by side, or points.
+//! Layers on rayon's threads: rows or points in parallel.
 
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, LinearError, Matrix, Rescale};
@@ -9,8 +9,8 @@ use super::each::{chunks, chunks_mut};
 impl Threads {
     /// Calls `product` with the parts of a layer, the first row of each and its outputs.
     ///
-    /// A part has about eight tiles of weights, since a weight takes so little time here, and what fits into one is multiplied on
-    /// the calling thread.
+    /// A part has about eight tiles of weights, because a weight takes so little time here. A layer that fits one part
+    /// is multiplied on the calling thread.
     pub(super) fn rows<T: Send>(
         self,
         layer: &Layer<'_>,
@@ -19,7 +19,7 @@ impl Threads {
     ) {
         let weights = layer.weights();
         let rows = (self.task().saturating_mul(8) / weights.cols()).max(1);
-        // No more than there are, so that the next multiple is a number.
+        // At most the existing rows, so that the next multiple does not overflow.
         let rows = rows.min(weights.rows().max(1));
         let rows = rows.next_multiple_of(weights.layout().group_rows());
         if out.len() <= rows {
@@ -27,18 +27,18 @@ impl Threads {
         }
         chunks_mut(out, rows).each(|index, out| {
             let first = index * rows;
-            // In whole groups, so always there.
+            // In whole groups, so it always exists.
             if let Some(part) = layer.part(first, out.len()) {
                 product(&part, first, out);
             }
         });
     }
 
-    /// Calls `product` with each row of activations, its number and its outputs, and an engine to multiply it by: what tiles are not
-    /// for.
+    /// Calls `product` with each row of activations, its number and its outputs, and an engine to multiply it with: for
+    /// work that tiles do not support.
     ///
-    /// A layer that is worth sharing out meets one row of activations after another, so that a thread's part of its weights stays in
-    /// the thread's cache. Of a smaller one rows of activations go side by side.
+    /// A layer that is worth sharing multiplies one row of activations after another, so that a thread's part of its
+    /// weights stays in the thread's cache. For a smaller layer, rows of activations are processed in parallel.
     fn each<T: Send>(
         self,
         layer: &Layer<'_>,
@@ -62,7 +62,7 @@ impl Threads {
             ..self
         };
         let all: Vec<_> = x.rows(cols).collect();
-        // Parts for all threads, also of few rows.
+        // Parts for all threads, even for few rows.
         let count = (task / products).min(all.len().div_ceil(4 * self.threads()));
         let parts = chunks(&all, count).zip(chunks_mut(out, count * rows));
         parts.each(|part, (x, out)| {
@@ -73,7 +73,7 @@ impl Threads {
         });
     }
 
-    /// [`LinearEngine::sums`] of lengths that were checked.
+    /// Does [`LinearEngine::sums`] with checked lengths.
     fn exact(self, layer: &Layer<'_>, x: I8Sym<'_>, out: &mut [i64]) {
         let product = self.backend.product(layer.weights(), x);
         self.rows(layer, out, |part, _, out| {
@@ -81,7 +81,7 @@ impl Threads {
         });
     }
 
-    /// [`LinearEngine::matvec`] of lengths that were checked.
+    /// Does [`LinearEngine::matvec`] with checked lengths.
     fn scaled(self, layer: &Layer<'_>, x: I8Sym<'_>, x_scale: f32, out: &mut [f32]) {
         let product = self.backend.product(layer.weights(), x);
         self.rows(layer, out, |part, _, out| {
@@ -89,7 +89,7 @@ impl Threads {
         });
     }
 
-    /// [`LinearEngine::dense`] of lengths that were checked.
+    /// Does [`LinearEngine::dense`] with checked lengths.
     fn rounded(self, layer: &Layer<'_>, rescale: &Rescale<'_>, x: I8Sym<'_>, out: &mut [i8]) {
         let product = self.backend.product(layer.weights(), x);
         self.rows(layer, out, |part, first, out| {
@@ -102,7 +102,7 @@ impl Threads {
 impl LinearEngine for Threads {
     type Error = LinearError;
 
-    /// Tiles have what they need.
+    /// Tiles have their own scratch.
     fn product_scratch_len(&self, _: &Matrix<'_>) -> usize {
         0
     }

@@ -1,4 +1,4 @@
-//! Layers times many rows of activations: rows of weights side by side.
+//! Layers times many rows of activations: rows of weights in parallel.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,26 +11,29 @@ use super::team;
 use crate::simd::ask_to_write;
 use crate::simd::linear::{Found, ROWS, Strips};
 
-/// How many rows of outputs ahead memory is asked for: a part of a row is a few lines, far from those of the next.
+/// Number of rows of outputs that are prefetched: a part of a row has only a few lines, far from those of the next.
 const AHEAD_ROWS: usize = 4;
 
-/// Tiles, of weights times rows of activations, up to which a product is not worth waking threads for: some ten microseconds of one.
+/// Products of up to this many tiles of weights times rows of activations wake no threads: they take some ten
+/// microseconds on one.
 const SMALL: usize = 64;
 /// Tiles of activations that one thread packs in about as long.
 const PACKED: usize = 4;
 
 impl Threads {
-    /// Activations packed for [`Threads::tiles`], where that pays.
+    /// Returns activations packed for [`Threads::tiles`], if that pays off.
     pub(super) fn strips(self, layer: &Layer<'_>, x: I8Sym<'_>) -> Option<Strips> {
         let alone = self.task().saturating_mul(PACKED);
         self.backend().strips(layer.weights(), x, alone)
     }
 
-    /// Calls `give` with room of the thread's own, some rows of a layer, the first of them, the number of a row of activations, its outputs for
-    /// those rows, and their sums, until all rows of both have met. Within some rows of the layer those of activations come in their order. `out` has
-    /// an output for each, or is shared by rows of activations that are as far apart as it has rows.
+    /// Calls `give` with the thread's own scratch, some rows of a layer, the first of them, the number of a row of
+    /// activations, its outputs for those rows, and their sums, until all rows of both are combined. For the same rows
+    /// of the layer, the rows of activations come in order. `out` has an output for each, or is shared by rows of
+    /// activations that are as far apart as it has rows.
     ///
-    /// A thread packs about eight tiles of weights at a time, which stay in its second cache while all activations pass by.
+    /// A thread packs about eight tiles of weights at a time, which stay in its second-level cache while all
+    /// activations pass.
     pub(super) fn tiles<T: Send, R: Default>(
         self,
         layer: &Layer<'_>,
@@ -53,8 +56,9 @@ impl Threads {
         );
     }
 
-    /// Calls `work` with some rows of a layer, the first of them and their columns of `out`, until all have come; with what `room` makes for each thread,
-    /// unless it makes none. `out` is as in [`Threads::tiles`], for `count` rows of activations.
+    /// Calls `work` with some rows of a layer, the first of them and their columns of `out`, until all are done; and
+    /// with the scratch that `room` makes for each thread, unless it makes none. `out` is as in [`Threads::tiles`], for
+    /// `count` rows of activations.
     pub(super) fn columns<T: Send, R>(
         self,
         layer: &Layer<'_>,
@@ -70,13 +74,13 @@ impl Threads {
             false => self.threads(),
         };
         let rows = (self.tile.saturating_mul(8) / weights.cols()).max(1);
-        // Parts for all threads, also of a small matrix.
+        // Parts for all threads, even for a small matrix.
         let share = weights.rows().div_ceil(4 * threads);
         let rows = rows.min(share).next_multiple_of(ROWS);
         let out = Table::new(out, weights.rows());
         let parts = weights.rows().div_ceil(rows);
         let next = AtomicUsize::new(0);
-        // A task a thread, with room that serves all its parts.
+        // A task per thread, with scratch for all its parts.
         let task = || {
             let Some(mut room) = room() else {
                 return;
@@ -87,7 +91,7 @@ impl Threads {
                     return;
                 }
                 let first = part * rows;
-                // In whole panels, and so in whole groups of rows: always there.
+                // In whole panels, and so in whole groups of rows: it always exists.
                 let Some(part) = layer.part(first, rows) else {
                     return;
                 };
@@ -114,7 +118,7 @@ pub(super) struct Columns<'t, 'a, T> {
 }
 
 impl<T> Columns<'_, '_, T> {
-    /// Those of a row.
+    /// Returns the columns of a row.
     pub(super) fn row(&mut self, row: usize) -> &mut [T] {
         // SAFETY: no other part has these columns, and this one has no other slice while this is borrowed.
         unsafe {
@@ -123,13 +127,13 @@ impl<T> Columns<'_, '_, T> {
         }
     }
 
-    /// Asks for a row that will be written.
+    /// Prefetches a row that will be written.
     fn ask(&self, row: usize) {
         self.table.ask(row, self.first, self.rows);
     }
 }
 
-/// A table of outputs of which threads take columns.
+/// A table of outputs, whose columns threads share.
 struct Table<'a, T> {
     values: *mut T,
     rows: usize,
@@ -150,7 +154,7 @@ impl<'a, T> Table<'a, T> {
         }
     }
 
-    /// Asks for values of a row that will be written.
+    /// Prefetches values of a row that will be written.
     #[inline]
     fn ask(&self, row: usize, first: usize, len: usize) {
         if row < self.rows {
@@ -159,14 +163,15 @@ impl<'a, T> Table<'a, T> {
         }
     }
 
-    /// Values of a row.
+    /// Returns values of a row.
     ///
     /// # Safety
     /// No slice with one of these values may be alive.
     #[expect(clippy::mut_from_ref, reason = "shared out as the caller promises")]
     unsafe fn slice(&self, row: usize, first: usize, len: usize) -> &mut [T] {
         assert!(row < self.rows && first <= self.cols && len <= self.cols - first);
-        // SAFETY: inside the slice that the table borrows, by the assertion; nobody else has them, as the caller promises.
+        // SAFETY: inside the slice that the table borrows, by the assertion; nobody else has them, as the caller
+        // promises.
         unsafe { std::slice::from_raw_parts_mut(self.values.add(row * self.cols + first), len) }
     }
 }

@@ -1,9 +1,8 @@
-//! The engine of rayon's threads: groups and blocks side by side, or one large group in tiles.
+//! The engine of rayon's threads: processes groups and blocks in parallel, or one large group in tiles.
 //!
-//! Everything that crosses between tiles merges exactly (integer counts, exact sums, maxima) or in one order
-//! (the runs of [`tercet_core::number::lanes`]), so the bits are those of [`tercet_core::scalar`] for any number of
-//! threads and any size of tile. Work runs on the rayon pool
-//! it is called in (`ThreadPool::install` chooses another).
+//! All results of tiles are merged exactly (integer counts, exact sums, maxima) or in a fixed order (the runs of
+//! [`tercet_core::number::lanes`]). So the bits are those of [`tercet_core::scalar`] for any number of threads and any
+//! tile size. Work runs on the current rayon pool (`ThreadPool::install` chooses another).
 
 mod activations;
 mod blocks;
@@ -47,10 +46,10 @@ use tercet_core::quant::{Codes, Comparison, Groups, Histogram, QuantError, Rule,
 
 use crate::simd::Backend;
 
-/// Values in a tile: large enough to drown the cost of a task, small enough to stay in a core's cache.
+/// Values per tile: large enough to hide the cost of a task, small enough to stay in a core's cache.
 const TILE: usize = 1 << 16;
 
-/// The engine.
+/// The engine of rayon's threads.
 ///
 /// # Example
 /// ```
@@ -74,8 +73,8 @@ pub struct Threads {
     alone: bool,
 }
 
-/// With the backend that `TERCET_BACKEND` names, and with the best of this machine where it names none that runs here
-/// ([`Backend::chosen`] says so).
+/// With the backend that `TERCET_BACKEND` names, or with the best of this machine if the variable names none that runs
+/// here ([`Backend::chosen`] reports that).
 impl Default for Threads {
     fn default() -> Self {
         Self {
@@ -87,7 +86,7 @@ impl Default for Threads {
 }
 
 impl Threads {
-    /// The engine with tasks of `values` values, at least 1, instead of 65,536; it does not show in a bit.
+    /// Returns the engine with tasks of `values` values, at least 1, instead of 65,536; no bit depends on it.
     pub fn with_tile(values: usize) -> Self {
         Self {
             tile: values.max(1),
@@ -95,9 +94,9 @@ impl Threads {
         }
     }
 
-    /// The engine on the calling thread alone, which no other is woken up for: the fastest where there is little to do.
+    /// Returns the engine on the calling thread only. It wakes no other thread, so it is the fastest for small work.
     ///
-    /// That holds for all operations but palettes, which go to all threads still. It does not show in a bit.
+    /// This applies to all operations except palettes, which still use all threads. No bit depends on it.
     ///
     /// ```
     /// use tercet_core::engine::BlockEngine;
@@ -115,12 +114,12 @@ impl Threads {
         }
     }
 
-    /// Whether all work is the calling thread's.
+    /// True if the calling thread does all work.
     pub const fn is_alone(&self) -> bool {
         self.alone
     }
 
-    /// Values in a task: all of them where there is one thread.
+    /// Returns the values per task: all of them if there is one thread.
     fn task(&self) -> usize {
         if self.alone {
             usize::MAX
@@ -129,7 +128,7 @@ impl Threads {
         }
     }
 
-    /// Threads that work may be shared out to.
+    /// Returns the number of threads that may share work.
     pub(crate) fn threads(&self) -> usize {
         if self.alone {
             1
@@ -138,13 +137,13 @@ impl Threads {
         }
     }
 
-    /// Takes another backend; it does not show in a bit.
+    /// Returns the engine with another backend; no bit depends on it.
     pub const fn with_backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
         self
     }
 
-    /// The backend that its tasks use.
+    /// Returns the backend of its tasks.
     pub const fn backend(&self) -> Backend {
         self.backend
     }
@@ -211,7 +210,7 @@ impl QuantizeEngine for Threads {
         activations::norm_quantize(self, x, norm, out, scales)
     }
 
-    /// 512 KiB of memory besides.
+    /// Takes 512 KiB of additional memory.
     fn compare<A: Element, B: Element>(
         &mut self,
         comparison: &mut Comparison,
@@ -245,7 +244,7 @@ impl BlockEngine for Threads {
         blocks::decode(self.backend, self.task(), format, bytes, out)
     }
 
-    /// On the calling thread: one vector is too little to share out.
+    /// On the calling thread: one vector is too little to share.
     fn dot_blocks(
         &mut self,
         format: Format,
@@ -289,13 +288,13 @@ impl BlockEngine for Threads {
     }
 }
 
-/// The statistics of two parts, the left one first.
+/// Returns the statistics of two parts, the left one first.
 pub(crate) fn merged(mut left: Stats, right: Stats) -> Stats {
     left.merge(&right);
     left
 }
 
-/// The error of a part that starts at value `start`, seen from the whole.
+/// Converts the error of a part that starts at value `start` to one of the whole.
 pub(crate) fn moved(error: QuantError, start: u64) -> QuantError {
     match error {
         QuantError::NotFinite { index } => QuantError::NotFinite {

@@ -1,4 +1,4 @@
-//! Language models on rayon's threads: heads of rows side by side, and the rows of matrices of floats.
+//! Language models on rayon's threads: heads of rows in parallel, and the rows of float matrices.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ use super::each::{chunks, chunks_mut, numbers};
 use super::matmat::Columns;
 use crate::simd::linear::half_tiles::Room;
 
-/// Rows of a matrix of floats that are multiplied at a time.
+/// Rows of a float matrix that are multiplied at a time.
 const ROWS: usize = 64;
 
 impl ModelEngine for Threads {
@@ -34,7 +34,7 @@ impl ModelEngine for Threads {
             tasks.each(|block, out| dots::all(backend, &weights.part(block * ROWS, ROWS), x, out));
             return Ok(());
         }
-        // A block of weights meets one row of activations after another while it is in the cache.
+        // A block of weights is multiplied with one row of activations after another while it is in the cache.
         let blocks = numbers(0..rows.div_ceil(ROWS)).at_least(1);
         let products = blocks.gather(|_, block| {
             let part = weights.part(block * ROWS, ROWS);
@@ -56,7 +56,8 @@ impl ModelEngine for Threads {
         Ok(())
     }
 
-    /// Both planes meet a few rows of weights, or a tile's, before the next; sums need no memory of the caller's.
+    /// A few rows of weights, or those of a tile, are multiplied with both planes before the next ones; sums need no
+    /// memory of the caller.
     fn matmat_wide(
         &mut self,
         layer: &Layer<'_>,
@@ -90,7 +91,7 @@ impl ModelEngine for Threads {
                 self.rows(layer, out, |part, _, out| product.row(part, 0, scale, out));
                 return Ok(());
             }
-            // Some weights meet one row of activations after another while they are in the cache.
+            // Some weights are multiplied with one row of activations after another while they are in the cache.
             let give = |(): &mut (), part: &Layer<'_>, _, columns: &mut Columns<'_, '_, f32>| {
                 for (row, &scale) in x_scales.iter().enumerate() {
                     product.row(part, row, scale, columns.row(row));
@@ -106,7 +107,8 @@ impl ModelEngine for Threads {
                 &strips,
                 out,
                 |sums: &mut Vec<i64>, part, _, row, out, found| {
-                    // Those of the high planes come first, and are kept until the low ones' have come, which lie behind them.
+                    // The sums of the high planes come first, and are kept until those of the low planes have come,
+                    // which are stored after them.
                     let (count, kept) = (out.len(), row.min(rows));
                     sums.resize((rows + 1) * count, 0);
                     found.give(&mut part.exact(&mut sums[kept * count..][..count]));
@@ -188,10 +190,10 @@ impl ModelEngine for Threads {
     }
 }
 
-/// Outputs of a layer's rows, of the sums of both planes of one row of activations.
+/// Computes the outputs of a layer's rows from the sums of both planes of one row of activations.
 fn both(layer: &Layer<'_>, high: &[i64], low: &[i64], scale: f32, out: &mut [f32]) {
     for (row, (out, (&high, &low))) in out.iter_mut().zip(high.iter().zip(low)).enumerate() {
-        // Below 2⁶², as was seen when the matrix was taken.
+        // Below 2⁶², as checked when the matrix was accepted.
         *out = layer.value(row, 255 * high + low, scale);
     }
 }
@@ -202,7 +204,7 @@ mod dots {
 
     use crate::simd::Backend;
 
-    /// One for each row.
+    /// Computes one for each row.
     pub(super) fn all(backend: Backend, weights: &FloatMatrix<'_>, x: &[f32], out: &mut [f32]) {
         #[cfg(feature = "search")]
         if fast(backend, weights, x, out) {
@@ -214,7 +216,8 @@ mod dots {
         }
     }
 
-    /// By the kernels of float search, whose order of sums is the same; false where the values do not lie as this machine has them.
+    /// Uses the kernels of float search, whose order of sums is the same; returns false if the values are not stored as
+    /// this machine has them.
     #[cfg(feature = "search")]
     fn fast(backend: Backend, weights: &FloatMatrix<'_>, x: &[f32], out: &mut [f32]) -> bool {
         use tercet_core::model::FloatType;

@@ -1,4 +1,4 @@
-//! Whole groups that one thread quantizes, each while it lies in the nearest cache.
+//! Whole groups that one thread quantizes, each while it is in the nearest cache.
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
 use tercet_core::number::{Element, Stats};
@@ -6,8 +6,8 @@ use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report
 
 use crate::simd::{Ahead, Backend, Staging, Stores};
 
-/// Groups of up to this many values (16 KiB as `f32`) are looked at one ahead: two of them fit the nearest cache, or one of
-/// them and its codes on their way past the caches.
+/// For groups of up to this many values (16 KiB as `f32`), the next group is surveyed in advance: two of them fit the
+/// nearest cache, or one of them and its codes on their way around the caches.
 const SHORT: usize = 4096;
 
 /// Some groups of a tensor.
@@ -18,14 +18,14 @@ pub(crate) struct Rows<'a, T> {
     out: Output<'a>,
     backend: Backend,
     stores: Stores,
-    /// Of short groups whose codes go past the caches.
+    /// For short groups whose codes bypass the caches.
     staging: Option<Staging>,
-    /// The extremes of a group that was looked at beside the codes of the one before.
+    /// The extremes of a group that was surveyed while the codes of the one before were computed.
     next: Option<(usize, Stats)>,
 }
 
 impl<'a, T: Element> Rows<'a, T> {
-    /// Takes slices whose lengths [`tercet_core::scalar::Tensor::new`] would accept.
+    /// Makes rows from slices whose lengths [`tercet_core::scalar::Tensor::new`] would accept.
     pub(crate) fn new(
         values: &'a [T],
         groups: Groups,
@@ -102,8 +102,9 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
         self.backend.magnitudes(self.values(group), span, bins)
     }
 
-    /// The codes of a group, and the extremes of the next where that is short: what waits for memory, and the end of the
-    /// extremes, which waits for what comes before it at every step, run beside the codes, which need neither.
+    /// Computes the codes of a group, and the extremes of the next one if it is short. Loads of the next group wait for
+    /// memory, and the end of its extremes waits for each step before it; the codes need neither, so they run at the
+    /// same time.
     fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, QuantError> {
         let (start, len) = (group * self.groups.len, self.groups.len);
         let (backend, ahead) = (self.backend, self.ahead());
@@ -134,7 +135,7 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
         if let Some(slot) = self.out.zero_points.get_mut(group) {
             *slot = zero_point;
         } else if zero_point != 0 {
-            // Without it the codes cannot be read back.
+            // Without the zero point the codes cannot be read back.
             return Err(QuantError::Length {
                 expected: self.groups.count,
                 found: 0,

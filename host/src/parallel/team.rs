@@ -1,8 +1,8 @@
 //! Threads that stay awake while one works through many small steps.
 //!
-//! A thread of the pool that finds nothing to do falls asleep after some microseconds, and waking it takes longer than most products of a small language
-//! model's token. So for a whole step of a model the pool's other threads are kept looking for work, and a product is shared out from a size on that
-//! would not be worth waking anyone for.
+//! An idle thread of the pool falls asleep after some microseconds, and waking it takes longer than most products for a
+//! token of a small language model. So during a whole step of a model the pool's other threads keep looking for work,
+//! and products are shared from a size on for which waking a thread would not pay off.
 
 use std::cell::Cell;
 use std::hint::spin_loop;
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::Yield;
 
-/// Values in a task where threads are awake.
+/// Values per task if threads are awake.
 const TILE: usize = 1 << 12;
-/// Looks for work in vain after which a thread lets others of the machine go first.
+/// Number of unsuccessful looks for work after which a thread lets other threads of the machine run first.
 const PATIENCE: u32 = 256;
 
 thread_local! {
-    /// Whether this thread leads a team.
+    /// True if this thread leads a team.
     static LEADS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether there is a team: one thread that leads two would have each wait for the other's steps.
+/// True if there is a team: a thread in two teams would delay the steps of both.
 static BUSY: AtomicBool = AtomicBool::new(false);
 
-/// Values in a task, where `usual` is what it is otherwise.
+/// Returns the values per task; `usual` is the number without a team.
 pub(super) fn tile(usual: usize) -> usize {
     match LEADS.get() {
         true => usual.min(TILE),
@@ -31,8 +31,8 @@ pub(super) fn tile(usual: usize) -> usize {
     }
 }
 
-/// Does `work` while the pool's other threads, up to `threads` in all, stay awake for what it shares out. Where there is another team already, or no
-/// other thread, they sleep when they like.
+/// Runs `work` while the pool's other threads, up to `threads` in total, stay awake for the work that it shares. If
+/// there is already another team, or no other thread, they may sleep as usual.
 pub(crate) fn with<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     if threads < 2 || BUSY.swap(true, Ordering::Acquire) {
         return work();
@@ -48,7 +48,7 @@ pub(crate) fn with<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> 
     })
 }
 
-/// Ends a team, also one whose work panicked.
+/// Ends a team, even if its work panicked.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -59,7 +59,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// Looks for work until there will be none.
+/// Looks for work until the team ends.
 fn stay(done: &AtomicBool) {
     let mut vain = 0;
     while !done.load(Ordering::Acquire) {

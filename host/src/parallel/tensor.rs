@@ -27,7 +27,7 @@ pub struct Tensor<'a, T> {
 }
 
 impl<'a, T: Element> Tensor<'a, T> {
-    /// Borrows a tensor's slices; lengths and errors as [`scalar::Tensor::new`] has them.
+    /// Borrows a tensor's slices, with lengths and errors as for [`scalar::Tensor::new`].
     pub fn new(
         values: &'a [T],
         groups: Groups,
@@ -47,13 +47,13 @@ impl<'a, T: Element> Tensor<'a, T> {
         })
     }
 
-    /// Sets how many values a task takes, at least 1, instead of 65,536; it does not show in a bit.
+    /// Sets the values per task, at least 1, instead of 65,536; no bit depends on it.
     pub fn with_tile(mut self, values: usize) -> Self {
         self.tile = values.max(1);
         self
     }
 
-    /// Takes another backend; it does not show in a bit.
+    /// Uses another backend; no bit depends on it.
     pub const fn with_backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
         self
@@ -61,7 +61,7 @@ impl<'a, T: Element> Tensor<'a, T> {
 
     /// Quantizes every group, as [`tercet_core::quant::quantize`] does and with its errors.
     ///
-    /// Allocates scratch only for the optimal ternary rule over groups of more than 256 values: up to 64 KiB a
+    /// Allocates scratch only for the optimal ternary rule with groups of more than 256 values: up to 64 KiB per
     /// thread.
     pub fn quantize(mut self, method: Method) -> Result<Report, QuantError> {
         let mut bins = self.scratch(method);
@@ -76,7 +76,7 @@ impl<'a, T: Element> Tensor<'a, T> {
         vec![MagnitudeBin::EMPTY; bins]
     }
 
-    /// The tensor cut between groups.
+    /// Returns the tensor split between groups.
     fn parts(&mut self, groups: usize) -> Vec<Rows<'_, T>> {
         let len = self.groups.len;
         let (backend, stores) = (self.backend, Stores::of(self.codes.len()));
@@ -101,7 +101,7 @@ impl<'a, T: Element> Tensor<'a, T> {
             .collect()
     }
 
-    /// Statistics of a group, from those of its tiles.
+    /// Returns the statistics of a group, merged from those of its tiles.
     fn reduce(
         &self,
         group: usize,
@@ -163,7 +163,7 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         if values.len() <= self.tile {
             return backend.magnitudes(values, span, bins);
         }
-        // A table a job, so jobs should be few: as large as keeps every thread busy.
+        // A table per job, so jobs should be few: each as large as possible while keeping every thread busy.
         let share = values.len().div_ceil(rayon::current_num_threads() * 4);
         let len = bins.len();
         let tables = chunks(values, share.max(self.tile)).gather(|_, tile| {
@@ -192,7 +192,7 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         if values.len() <= self.tile {
             return apply((values, codes));
         }
-        // From the end, which the pass before has left in the caches.
+        // From the end, which is still in the caches from the pass before.
         (chunks(values, self.tile).zip(chunks_mut(codes, self.tile)))
             .backwards()
             .try_fold(
@@ -202,7 +202,8 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
             )
     }
 
-    /// Groups smaller than a tile go to threads whole; larger ones come one after another, cut into tiles.
+    /// Groups smaller than a tile are distributed to threads as a whole; larger ones are processed one after another,
+    /// split into tiles.
     fn quantize_groups(
         &mut self,
         method: Method,

@@ -1,4 +1,4 @@
-//! Training steps, on the calling thread: a run's threads are its workers, each of which has sequences of its own.
+//! Training steps on the calling thread: a run's threads are its workers, each with its own sequences.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ use super::Threads;
 use crate::simd::train::Room;
 
 thread_local! {
-    /// Kept, since fresh memory is dear.
+    /// Kept, because new memory is expensive.
     static ROOM: RefCell<Room> = RefCell::default();
 }
 

@@ -1,4 +1,4 @@
-//! BitNet's tensors of two-bit codes, on rayon's threads.
+//! BitNet tensors of two-bit codes on rayon's threads.
 
 use tercet_core::block::i2_s::{self, Layout};
 use tercet_core::block::{BlockError, bitnet_hf};
@@ -8,7 +8,7 @@ use super::Threads;
 use super::each::{chunks, chunks_mut, items_mut};
 use crate::simd::{Ahead, Stores};
 
-/// [`i2_s::decode`] in parallel, with its floats and errors. O(n).
+/// Does [`i2_s::decode`] in parallel, with the same floats and errors. O(n).
 ///
 /// # Example
 /// ```
@@ -33,7 +33,7 @@ pub(super) fn decode_i2_s(
         return i2_s::decode(layout, bytes, out);
     }
     let (codes, tail) = bytes.split_at(out.len() / 4);
-    // What follows the codes is a tensor of no values: its scale.
+    // The bytes after the codes are a tensor without values: its scale.
     let scale = i2_s::codes(layout, tail, &mut [])?;
     // Whole groups of either layout.
     let tile = (threads.task().min(out.len()).max(1)).next_multiple_of(Layout::X86x128.group());
@@ -50,12 +50,12 @@ pub(super) fn decode_i2_s(
     );
     match legal {
         None | Some(true) => Ok(()),
-        // Where the bits 3 lie is for core to say.
+        // Core finds the place of the bits 3.
         Some(false) => i2_s::decode(layout, bytes, out),
     }
 }
 
-/// [`bitnet_hf::decode`] in parallel, with its floats and errors. O(n).
+/// Does [`bitnet_hf::decode`] in parallel, with the same floats and errors. O(n).
 pub(super) fn decode_bitnet_hf(
     threads: &Threads,
     rows: usize,
@@ -75,7 +75,7 @@ pub(super) fn decode_bitnet_hf(
             .zip(packed.chunks(threads.task()));
         tiles.map(move |(out, packed)| (shift, &packed[..out.len()], out))
     });
-    // A thread that is alone takes all four quarters.
+    // If there is only one thread, it takes all four quarters.
     let least = if threads.alone { 4 } else { 1 };
     let mut tiles: Vec<_> = tiles.collect();
     let legal = items_mut(&mut tiles).at_least(least).reduce(
@@ -94,7 +94,7 @@ pub(super) fn decode_bitnet_hf(
     }
 }
 
-/// [`bitnet_hf::encode`] in parallel, with its bytes and errors. O(n).
+/// Does [`bitnet_hf::encode`] in parallel, with the same bytes and errors. O(n).
 pub(super) fn encode_bitnet_hf<T: Element>(
     threads: &Threads,
     rows: usize,

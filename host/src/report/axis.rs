@@ -1,9 +1,9 @@
-//! An axis: from values to px, with round numbers along it.
+//! An axis: maps values to px, with round numbers along it.
 
 /// Superscript digits, for powers of ten.
 const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 
-/// Values `low..=high` laid over `from..=to` px.
+/// Values `low..=high`, mapped to `from..=to` px.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
     low: f64,
@@ -13,7 +13,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis that holds all finite `values`, with `part` of their range free at both ends.
+    /// Returns an axis that contains all finite `values`, with `part` of their range free at both ends.
     pub(super) fn of(values: impl Iterator<Item = f64>, part: f64, from: f64, to: f64) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| value.is_finite()) {
@@ -34,7 +34,7 @@ impl Axis {
         }
     }
 
-    /// The axis from 0 to the largest value and a little more.
+    /// Returns the axis from 0 to slightly more than the largest value.
     pub(super) fn from_zero(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let high = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         let high = if high > 0.0 { high } else { 1.0 };
@@ -46,13 +46,13 @@ impl Axis {
         }
     }
 
-    /// Where a value lies.
+    /// Returns the place of a value.
     pub(super) fn at(&self, value: f64) -> f64 {
         self.from + (value - self.low) / (self.high - self.low) * (self.to - self.from)
     }
 
-    /// Round values along the axis, about `count` of them: multiples of 1, 2 or 5 times a power of ten, and of nothing
-    /// below 1 where `whole`.
+    /// Returns about `count` round values along the axis: multiples of 1, 2 or 5 times a power of ten, and if `whole`,
+    /// of nothing below 1.
     pub(super) fn ticks(&self, count: usize, whole: bool) -> Vec<f64> {
         let rough = (self.high - self.low) / count.max(1) as f64;
         let power = 10f64.powf(rough.log10().floor());
@@ -64,12 +64,12 @@ impl Axis {
         let step = if whole { step.max(1.0) } else { step };
         let first = (self.low / step).ceil() as i64;
         let last = (self.high / step).floor() as i64;
-        // Not more than asked for by a rounding, whatever the values.
+        // Rounding must not give more than requested, for any values.
         let last = last.min(first.saturating_add(2 * count as i64));
         (first..=last).map(|n| n as f64 * step).collect()
     }
 
-    /// The power of ten, a multiple of three, that keeps the numbers along the axis short.
+    /// Returns the power of ten, a multiple of three, that keeps the numbers along the axis short.
     pub(super) fn exponent(&self) -> i32 {
         let largest = self.low.abs().max(self.high.abs());
         let digits = largest.log10().floor() as i32;
@@ -80,10 +80,10 @@ impl Axis {
     }
 }
 
-/// A number along an axis, in units of ten to the `exponent`.
+/// Formats a number along an axis, in units of ten to the `exponent`.
 pub(super) fn tick(value: f64, exponent: i32) -> String {
     let scaled = value / 10f64.powi(exponent);
-    // Steps are round: what is left after six digits is noise.
+    // Steps are round: digits after the sixth are noise.
     let text = format!("{scaled:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     match text {
@@ -92,7 +92,7 @@ pub(super) fn tick(value: f64, exponent: i32) -> String {
     }
 }
 
-/// `name`, with the power of ten that its numbers leave out.
+/// Returns `name`, with the power of ten that its numbers leave out.
 pub(super) fn title(name: &str, exponent: i32) -> String {
     if exponent == 0 {
         return name.to_owned();

@@ -4,7 +4,7 @@ use super::axis::{self, Axis};
 use super::colour;
 use super::svg::{At, circle, line, polyline, rectangle, text};
 
-/// Where a chart stands: upper left corner and size, headings and numbers included.
+/// The place of a chart: upper left corner and size, including headings and numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) at: At,
@@ -16,9 +16,9 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 44.0;
-/// A curve of more points shows no dots.
+/// A curve with more points shows no dots.
 const DOTS: usize = 64;
-/// More bars are sorted by height and bear no numbers of their own.
+/// If there are more bars, they are sorted by height and have no numbers.
 const NAMED: usize = 32;
 
 impl Frame {
@@ -38,7 +38,7 @@ impl Frame {
         self.at.1 + self.size.1 - BOTTOM
     }
 
-    /// The heading above the field, and what the horizontal axis counts below it.
+    /// Draws the heading above the field, and the name of the horizontal axis below it.
     pub(super) fn words(&self, out: &mut String, heading: &str, below: &str) {
         let style = r#"class="ink" font-weight="bold""#;
         text(out, (self.at.0, self.at.1 + 16.0), "start", style, heading);
@@ -80,15 +80,15 @@ impl Frame {
     }
 }
 
-/// What a curve shows.
+/// The content of a curve.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Curve<'a> {
     pub(super) name: &'a str,
-    /// What x counts.
+    /// The name of the horizontal axis.
     pub(super) below: &'a str,
     /// x, a whole number, and y.
     pub(super) points: &'a [(f64, f64)],
-    /// The highest point, with words above it.
+    /// The highest point, with a text above it.
     pub(super) mark: Option<(usize, &'a str)>,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn curve(out: &mut String, frame: Frame, curve: &Curve<'_>) {
         .and_then(|(index, words)| Some((placed.get(index)?, words)))
     {
         circle(out, at, 6.0, r#"class="mark""#);
-        // Above the highest point, where the curve is not; at the edges turned inwards.
+        // Above the highest point, where the curve is not; at the edges moved inwards.
         let part = (at.0 - frame.left()) / (frame.right() - frame.left());
         let anchor = match part {
             ..0.1 => "start",
@@ -130,7 +130,7 @@ pub(super) fn curve(out: &mut String, frame: Frame, curve: &Curve<'_>) {
     }
 }
 
-/// Draws one bar a cluster, in the clusters' colours; of more than [`NAMED`] the highest first.
+/// Draws one bar per cluster, in the clusters' colours; if there are more than [`NAMED`], the highest first.
 pub(super) fn bars(out: &mut String, frame: Frame, heading: &str, heights: &[u64]) {
     let mut order: Vec<usize> = (0..heights.len()).collect();
     let named = heights.len() <= NAMED;
@@ -152,7 +152,7 @@ pub(super) fn bars(out: &mut String, frame: Frame, heading: &str, heights: &[u64
     frame.vertical(out, &up, exponent);
     let floor = frame.floor();
     let room = (frame.right() - frame.left()) / heights.len().max(1) as f64;
-    // Every n-th number where all would not fit.
+    // Every n-th number if they would not all fit.
     let every = (26.0 / room).ceil().max(1.0) as usize;
     for (place, &index) in order.iter().enumerate() {
         let x = frame.left() + place as f64 * room;

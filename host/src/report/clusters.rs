@@ -8,7 +8,7 @@ use super::projection::{self, Projection};
 use super::svg::{circle, rectangle, text};
 use crate::points::Points;
 
-/// A clustering as its report shows it.
+/// The content of a clustering's report.
 #[derive(Clone, Debug)]
 pub struct Clusters<'a> {
     /// The heading.
@@ -17,33 +17,33 @@ pub struct Clusters<'a> {
     pub line: String,
     /// Figures by name, for the page.
     pub facts: Vec<(String, String)>,
-    /// What was clustered.
+    /// The clustered points.
     pub points: &'a Points,
     /// The cluster of each point, below k.
     pub labels: &'a [u32],
-    /// k centroids of d values, in the data's own units.
+    /// k centroids with d values each, in the data's own units.
     pub centroids: &'a [f32],
-    /// The weight of each cluster: without weights, its points.
+    /// The weight of each cluster; without weights, its number of points.
     pub counts: &'a [u64],
-    /// The largest distance of a point of each cluster from its centroid; empty where it is not known.
+    /// The largest distance of a point of each cluster from its centroid; empty if unknown.
     pub radii: Vec<f64>,
     /// Inertia after each iteration.
     pub curve: Vec<f64>,
-    /// How centroids are pictures, where they are.
+    /// How centroids are images, if they are.
     pub picture: Option<Picture>,
 }
 
 /// Px of the charts: the projection, and the two beside it.
 const PLANE: f64 = 470.0;
 const GAP: f64 = 26.0;
-/// Centroids that are drawn as pictures.
+/// Maximum number of centroids that are drawn as images.
 const PICTURES: usize = 100;
-/// Centroids that bear their number in the projection.
+/// Maximum number of centroids with a number in the projection.
 const NUMBERED: usize = 32;
 
 impl Clusters<'_> {
-    /// Draws the clusters' sizes, the inertia of each iteration, points and centroids on the axes of the centroids' principal
-    /// components, and the centroids as pictures where they are such.
+    /// Draws the clusters' sizes, the inertia of each iteration, points and centroids on the axes of the centroids'
+    /// principal components, and the centroids as images if they are images.
     pub fn page(&self) -> Page {
         let mut body = String::new();
         self.plane(&mut body);
@@ -91,7 +91,7 @@ impl Clusters<'_> {
         }
     }
 
-    /// Points and centroids on two axes of one scale.
+    /// Draws points and centroids on two axes with the same scale.
     fn plane(&self, out: &mut String) {
         let found = projection::project(self.points, self.centroids, self.counts);
         let Projection {
@@ -200,7 +200,7 @@ impl Clusters<'_> {
         20.0 + picture::draw(out, at, WIDTH - 2.0 * MARGIN, picture, &values, &captions)
     }
 
-    /// What the counts count.
+    /// Returns the unit of the counts.
     fn unit(&self) -> &'static str {
         match self.total() == self.points.rows() as u64 {
             true => "Points",

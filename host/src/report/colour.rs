@@ -1,4 +1,4 @@
-//! Colours of clusters: told apart on white and on black.
+//! Colours of clusters that can be distinguished on white and on black.
 
 /// The first ten.
 const FIRST: [&str; 10] = [
@@ -6,13 +6,13 @@ const FIRST: [&str; 10] = [
     "#8c6d5a", "#6b7fa8",
 ];
 
-/// The colour of cluster `index`, as `#rrggbb`. Beyond the first ten, hues go round by the golden angle.
+/// Returns the colour of cluster `index`, as `#rrggbb`. After the first ten, hues advance by the golden angle.
 pub(super) fn of(index: usize) -> String {
     if let Some(colour) = FIRST.get(index) {
         return (*colour).to_owned();
     }
     let hue = (index as f64 * 137.507_764).rem_euclid(360.0);
-    // Two levels of lightness, so that near hues of large sets differ.
+    // Two levels of lightness, so that close hues of large sets differ.
     let lightness = if index.is_multiple_of(2) { 0.46 } else { 0.58 };
     let reach = 0.6 * (1.0 - (2.0 * lightness - 1.0_f64).abs());
     let channel = |offset: f64| -> u8 {

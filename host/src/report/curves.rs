@@ -1,20 +1,20 @@
-//! The report of times by size: a field for each operation, a line for each engine, both scales by logarithms.
+//! The report of times by size: a field for each operation, a line for each engine, both scales logarithmic.
 
 use super::colour;
 use super::log_axis::LogAxis;
 use super::page::{self, HEADING, MARGIN, Page, Table, WIDTH};
 use super::svg::{At, circle, line, polyline, text};
 
-/// Fields of lines over scales of logarithms.
+/// Fields of lines with logarithmic scales.
 #[derive(Clone, Debug)]
 pub struct Curves {
     /// The heading.
     pub title: String,
     /// The line below it.
     pub line: String,
-    /// What the vertical scales count.
+    /// The unit of the vertical scales.
     pub up: &'static str,
-    /// What fields and lines are, as the table calls them.
+    /// The names of fields and lines in the table.
     pub names: [&'static str; 2],
     /// The fields.
     pub panels: Vec<Panel>,
@@ -25,11 +25,11 @@ pub struct Curves {
 pub struct Panel {
     /// Its heading.
     pub name: String,
-    /// What the horizontal scale counts.
+    /// The unit of the horizontal scale.
     pub below: &'static str,
-    /// Its lines; those of one place in the list have one colour in all fields.
+    /// Its lines; lines with the same index have the same colour in all fields.
     pub lines: Vec<Line>,
-    /// Points to mark: x, y, and words beside them.
+    /// Points to mark: x, y, and a text beside them.
     pub marks: Vec<(f64, f64, String)>,
 }
 
@@ -38,11 +38,11 @@ pub struct Panel {
 pub struct Line {
     /// Its name, at its end.
     pub name: String,
-    /// x and y, both positive, by rising x.
+    /// x and y, both positive, sorted by x.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Fields side by side, their height in px, and the room between and around.
+/// Fields side by side, their height in px, and the space between and around.
 const ACROSS: usize = 2;
 const HEIGHT: f64 = 284.0;
 const GAP: f64 = 24.0;
@@ -52,7 +52,7 @@ const TOP: f64 = 44.0;
 const BOTTOM: f64 = 42.0;
 /// Px between names at the right.
 const LEAD: f64 = 13.0;
-/// Px of a letter of words at marks, about.
+/// Approximate px per letter of texts at marks.
 const LETTER: f64 = 6.0;
 
 impl Curves {
@@ -78,7 +78,7 @@ impl Curves {
         }
     }
 
-    /// The lines' names, in the order of their first field.
+    /// Returns the lines' names, in the order of their first field.
     fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for line in self.panels.iter().flat_map(|panel| &panel.lines) {
@@ -137,7 +137,7 @@ impl Panel {
         let middle = (left + right) / 2.0;
         text(out, (middle, floor + 35.0), "middle", faint, self.below);
         text(out, (left - 8.0, top - 12.0), "end", faint, up);
-        // Names where lines end, moved down where two would meet.
+        // Names at the ends of lines, moved down if two would overlap.
         let (mut ends, mut drawn) = (Vec::new(), Vec::new());
         for line in &self.lines {
             let placed = line
@@ -166,7 +166,8 @@ impl Panel {
                 &line.name,
             );
         }
-        // Words of marks below all lines, within the field, and below those of the mark before where the two would meet.
+        // Texts of marks, below all lines and within the field, and below those of the mark before if the two would
+        // overlap.
         let (mut end, mut height) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for (x, y, words) in &self.marks {
             let at = (across.at(*x), upward.at(*y));
@@ -185,7 +186,7 @@ impl Panel {
     }
 }
 
-/// Where a line is at `x`, between its points.
+/// Returns the height of a line at `x`, between its points.
 fn height_at(line: &[At], x: f64) -> Option<f64> {
     let part = line
         .windows(2)

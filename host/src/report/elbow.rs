@@ -10,7 +10,7 @@ pub struct Trial {
     pub k: usize,
     /// Its inertia.
     pub inertia: f64,
-    /// Its mean silhouette, −1 to 1; `None` where it has none, as with one cluster.
+    /// Its mean silhouette, −1 to 1; `None` if it has none, as with one cluster.
     pub silhouette: Option<f64>,
 }
 
@@ -23,7 +23,7 @@ pub struct Elbow<'a> {
     pub line: String,
     /// Figures by name, for the page.
     pub facts: Vec<(String, String)>,
-    /// By rising k.
+    /// Sorted by k.
     pub trials: &'a [Trial],
 }
 
@@ -32,7 +32,7 @@ const HEIGHT: f64 = 300.0;
 const GAP: f64 = 20.0;
 
 impl Elbow<'_> {
-    /// The k of the highest silhouette, the least one where several have it.
+    /// Returns the k with the highest silhouette; if several have it, the smallest.
     pub fn best(&self) -> Option<usize> {
         let mut best: Option<(f64, usize)> = None;
         for trial in self.trials {
@@ -45,7 +45,7 @@ impl Elbow<'_> {
         best.map(|(_, k)| k)
     }
 
-    /// Draws inertia and silhouette against k, the highest silhouette marked.
+    /// Draws inertia and silhouette against k, with the highest silhouette marked.
     pub fn page(&self) -> Page {
         let mut body = String::new();
         let inertia: Vec<(f64, f64)> = self

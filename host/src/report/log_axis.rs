@@ -1,6 +1,6 @@
 //! An axis on which equal steps are equal ratios.
 
-/// Values `low..=high`, all positive, laid over `from..=to` px by their logarithms.
+/// Values `low..=high`, all positive, mapped to `from..=to` px by their logarithms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogAxis {
     pub(super) low: f64,
@@ -10,7 +10,8 @@ pub(super) struct LogAxis {
 }
 
 impl LogAxis {
-    /// An axis that holds all positive finite `values`, from one power of `base` to another, at least one apart.
+    /// Returns an axis that contains all positive finite `values`, from one power of `base` to another, at least one
+    /// apart.
     pub(super) fn of(values: impl Iterator<Item = f64>, base: f64, from: f64, to: f64) -> Self {
         let (mut low, mut high) = (f64::INFINITY, 0.0f64);
         for value in values.filter(|value| value.is_finite() && *value > 0.0) {
@@ -19,7 +20,7 @@ impl LogAxis {
         if low > high {
             (low, high) = (1.0, base);
         }
-        // A rounding is no reason for another power.
+        // Rounding must not add another power.
         let first = (log(low, base) + 1e-9).floor();
         let last = (log(high, base) - 1e-9).ceil().max(first + 1.0);
         Self {
@@ -30,13 +31,13 @@ impl LogAxis {
         }
     }
 
-    /// Where a value lies; one beyond an end lies at it.
+    /// Returns the place of a value; a value beyond an end is at the end.
     pub(super) fn at(&self, value: f64) -> f64 {
         let part = log(value.max(self.low) / self.low, self.high / self.low);
         self.from + part.min(1.0) * (self.to - self.from)
     }
 
-    /// Powers of `base` along the axis: all, or every n-th so that they are at most `most`.
+    /// Returns powers of `base` along the axis: all, or every n-th so that there are at most `most`.
     pub(super) fn ticks(&self, base: f64, most: usize) -> Vec<f64> {
         let first = log(self.low, base).round() as i32;
         let last = log(self.high, base).round() as i32;
@@ -52,7 +53,7 @@ fn log(value: f64, base: f64) -> f64 {
     value.ln() / base.ln()
 }
 
-/// A number of few digits: `0.25`, `8`, `1000`.
+/// Formats a number with few digits: `0.25`, `8`, `1000`.
 pub(super) fn number(value: f64) -> String {
     match value {
         10.0.. => format!("{value:.0}"),

@@ -1,7 +1,7 @@
 //! Pictures and pages of results, each one self-contained file: SVG, or HTML around it.
 //!
-//! Nothing in them is fetched from elsewhere and no script runs. Colours follow the reader's light or dark setting where
-//! the viewer has one. The same input gives the same bytes.
+//! They load nothing from elsewhere and run no script. Colours follow the reader's light or dark setting if the viewer
+//! has one. The same input gives the same bytes.
 
 mod axis;
 #[cfg(feature = "measure")]

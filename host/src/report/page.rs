@@ -1,4 +1,4 @@
-//! What every report has: a heading, figures by name, a picture, tables; and the files it goes to.
+//! The parts of every report: a heading, figures by name, a picture, tables; and its files.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,8 @@ use crate::Error;
 use crate::file::output::Output;
 use crate::points::Destination;
 
-/// Looks of the elements, within the picture so that it stands alone too. Viewers without colour schemes show the light one.
+/// Styles of the elements, within the picture so that it also works alone. Viewers without colour schemes show the
+/// light one.
 const STYLE: &str = "\
 .paper{fill:#ffffff}.ink{fill:#1a1a1a}.faint{fill:#5a5a5a}.grid{stroke:#e6e6e6}.axis{stroke:#8a8a8a}\
 .curve{fill:none;stroke:#2f7ed8;stroke-width:2}.dot{fill:#2f7ed8}.mark{fill:none;stroke:#e4572e;stroke-width:2}\
@@ -28,10 +29,10 @@ th:first-child,td:first-child{text-align:left}.facts td{text-align:left}\
 /// Px of a picture's margin and of its heading.
 pub(super) const MARGIN: f64 = 28.0;
 pub(super) const HEADING: f64 = 66.0;
-/// Px across every picture.
+/// Px width of every picture.
 pub(super) const WIDTH: f64 = 960.0;
 
-/// Columns and rows below the picture; HTML only.
+/// Columns and rows below the picture; only in HTML.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     pub(super) caption: &'static str,
@@ -39,7 +40,7 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// A report, ready to be written.
+/// A report, ready for writing.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub(super) title: String,
@@ -49,12 +50,12 @@ pub struct Page {
 }
 
 impl Page {
-    /// The picture: an SVG document.
+    /// Returns the picture: an SVG document.
     pub fn svg(&self) -> &str {
         &self.svg
     }
 
-    /// The picture with the figures and tables around it: an HTML document.
+    /// Returns the picture with the figures and tables around it: an HTML document.
     pub fn html(&self) -> String {
         let mut out = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -86,7 +87,7 @@ impl Page {
         out
     }
 
-    /// Writes the report as the file's extension asks, `.svg` or `.html`; returns the file's bytes.
+    /// Writes the report in the format of the file's extension, `.svg` or `.html`; returns the file's size in bytes.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for another extension, and those of [`Output::create`].
@@ -113,7 +114,7 @@ fn row(out: &mut String, tag: &str, cells: impl Iterator<Item = impl AsRef<str>>
     out.push_str("</tr>\n");
 }
 
-/// An SVG document of `body`, which is `height` px high without the heading.
+/// Returns an SVG document of `body`, which is `height` px high without the heading.
 pub(super) fn document(title: &str, line: &str, height: f64, body: &str) -> String {
     let height = HEADING + height + MARGIN;
     let mut out = format!(
@@ -139,7 +140,7 @@ pub(super) fn document(title: &str, line: &str, height: f64, body: &str) -> Stri
     out
 }
 
-/// At most `most` characters, the middle left out where there are more.
+/// Shortens a text to at most `most` characters by removing its middle.
 fn shortened(words: &str, most: usize) -> String {
     let count = words.chars().count();
     if count <= most {

@@ -1,4 +1,4 @@
-//! Points that are pictures.
+//! Points that are images.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -8,24 +8,24 @@ use super::svg::{At, text};
 use crate::Error;
 use crate::points::{Points, Values};
 
-/// How the values of a point are laid out as a picture: row after row from the top, the channels of a pixel together.
+/// The layout of a point's values as an image: row after row from the top, with the channels of a pixel together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Picture {
-    /// Pixels across.
+    /// Width in pixels.
     pub width: usize,
-    /// Pixels down.
+    /// Height in pixels.
     pub height: usize,
     /// 1 (grey) or 3 (red, green, blue).
     pub channels: usize,
 }
 
-/// The smallest number of values that [`Picture::guess`] takes for a square.
+/// The smallest number of values that [`Picture::guess`] treats as a square.
 const LEAST: usize = 16;
 
 impl Picture {
-    /// How the points look like pictures, if they do: by a shape of n × height × width, or that with 1 or 3 channels last;
-    /// else a square of at least 4 × 4 where d is a square number and no value is negative.
+    /// Guesses the layout of the points as images, if they are: from a shape of n × height × width, optionally with 1
+    /// or 3 channels last; otherwise a square of at least 4 × 4 if d is a square number and no value is negative.
     pub fn guess(points: &Points) -> Option<Self> {
         let grey = |height, width| Self {
             width,
@@ -50,7 +50,7 @@ impl Picture {
         }
     }
 
-    /// Values of a picture.
+    /// Returns the number of values of an image.
     pub fn values(&self) -> usize {
         self.width
             .saturating_mul(self.height)
@@ -58,7 +58,7 @@ impl Picture {
     }
 }
 
-/// `WxH`, or `WxHx3` for colour.
+/// Parses `WxH`, or `WxHx3` for colour.
 impl FromStr for Picture {
     type Err = Error;
 
@@ -83,12 +83,12 @@ impl FromStr for Picture {
     }
 }
 
-/// Px between pictures, and below them for what stands there.
+/// Px between images, and below them for the captions.
 const GAP: f64 = 14.0;
 const CAPTION: f64 = 18.0;
 
-/// Draws pictures in rows, each with its caption below, the smallest of all values black and the largest white; returns
-/// the height that they took. `width` px are there for a row.
+/// Draws images in rows, each with its caption below, with the smallest of all values black and the largest white;
+/// returns their total height. A row has `width` px.
 pub(super) fn draw(
     out: &mut String,
     at: At,
@@ -107,7 +107,7 @@ pub(super) fn draw(
     } else {
         1.0
     };
-    // Whole px a pixel, so that all are of one size; large pictures are made smaller by the viewer.
+    // Whole px per pixel, so that all have the same size; the viewer makes large images smaller.
     let longest = picture.width.max(picture.height) as f64;
     let unit = if longest <= 76.0 {
         (76.0 / longest).floor()

@@ -1,16 +1,16 @@
-//! A small picture as PNG within a data address.
+//! A small image as PNG in a data address.
 //!
-//! Stored, not compressed: pictures here are of a few thousand pixels. PNG by W3C's specification (second edition), its zlib
-//! stream of stored blocks by RFC 1950 and RFC 1951, base64 by RFC 4648.
+//! It is stored, not compressed: images here have a few thousand pixels. PNG follows W3C's specification (second
+//! edition), its zlib stream of stored blocks RFC 1950 and RFC 1951, base64 RFC 4648.
 
-/// `data:image/png;base64,…` of `width` × `height` pixels of one channel (grey) or three (red, green, blue), eight bits
-/// each, row after row from the top.
+/// Returns `data:image/png;base64,…` of `width` × `height` pixels with one channel (grey) or three (red, green, blue),
+/// eight bits each, row after row from the top.
 pub(super) fn data_address(width: u32, height: u32, channels: u8, pixels: &[u8]) -> String {
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
     let mut header = Vec::with_capacity(13);
     header.extend(width.to_be_bytes());
     header.extend(height.to_be_bytes());
-    // Eight bits; grey or colour; the only methods of compression, filtering and interlacing there are, or none.
+    // Eight bits; grey or colour; the only methods of compression and filtering that exist, and no interlacing.
     header.extend([8, if channels == 3 { 2 } else { 0 }, 0, 0, 0]);
     chunk(&mut file, b"IHDR", &header);
 
@@ -34,7 +34,7 @@ fn chunk(file: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {
     file.extend(check.to_be_bytes());
 }
 
-/// A zlib stream of stored blocks.
+/// Returns a zlib stream of stored blocks.
 fn stored(data: &[u8]) -> Vec<u8> {
     let mut out = vec![0x78, 0x01];
     let mut blocks = data.chunks(usize::from(u16::MAX)).peekable();
@@ -49,7 +49,7 @@ fn stored(data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// CRC-32 as PNG has it, bit by bit.
+/// Returns the CRC-32 of PNG, bit by bit.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {

@@ -1,4 +1,4 @@
-//! Points of many dimensions on paper: the two directions along which the centroids differ most.
+//! Projects points of many dimensions on a plane: the two directions along which the centroids differ most.
 
 use tercet_core::number::Random;
 
@@ -6,26 +6,26 @@ use crate::points::Points;
 
 /// Points that are drawn.
 pub(super) const SAMPLE: usize = 2000;
-/// Rounds of orthogonal iteration; directions are for the eye.
+/// Rounds of orthogonal iteration; the directions are only for display.
 const ROUNDS: usize = 60;
 const SEED: u64 = 1;
 
 /// Points and centroids on two axes.
 #[derive(Debug)]
 pub(super) struct Projection {
-    /// Rows of the points that are drawn, in ascending order, and where they lie.
+    /// Rows of the drawn points, in ascending order, and their places.
     pub(super) points: Vec<(usize, f64, f64)>,
-    /// Where the centroids lie.
+    /// Places of the centroids.
     pub(super) centroids: Vec<(f64, f64)>,
     /// Part of the centroids' variance, weighted by their counts, along the two axes.
     pub(super) held: f64,
 }
 
-/// Principal components of the centroids, each as often as it has points; where these lie on one line, the second axis is
-/// the direction in which the points differ most beside it.
+/// Returns the principal components of the centroids, each weighted by its number of points. If these are on one line,
+/// the second axis is the direction in which the points differ most beside it.
 ///
-/// At most [`SAMPLE`] points are drawn: one, by a fixed seed, of each of as many equal runs of rows. O((k + 2000) · d)
-/// a round.
+/// At most [`SAMPLE`] points are drawn: one, with a fixed seed, from each of that many equal runs of rows. O((k + 2000)
+/// · d) per round.
 pub(super) fn project(points: &Points, centroids: &[f32], counts: &[u64]) -> Projection {
     let dims = points.dims();
     let rows = sample(points.rows());
@@ -83,7 +83,7 @@ pub(super) fn project(points: &Points, centroids: &[f32], counts: &[u64]) -> Pro
             .iter()
             .zip(values.chunks(dims))
             .map(|(&row, values)| {
-                // One dimension leaves the other free: points would hide each other on a line.
+                // With one dimension the other is free: points would hide each other on a line.
                 let jitter = random.below(1000) as f64 / 500.0 - 1.0;
                 let (x, y) = place(values, jitter);
                 (row, x, y)
@@ -98,7 +98,7 @@ pub(super) fn project(points: &Points, centroids: &[f32], counts: &[u64]) -> Pro
     }
 }
 
-/// Rows to draw: all, or one at random of each of [`SAMPLE`] equal runs.
+/// Returns the rows to draw: all, or a random one from each of [`SAMPLE`] equal runs.
 fn sample(rows: usize) -> Vec<usize> {
     if rows <= SAMPLE {
         return (0..rows).collect();
@@ -113,8 +113,8 @@ fn sample(rows: usize) -> Vec<usize> {
         .collect()
 }
 
-/// The two directions of most variance of `rows`, at right angles to `not`, and their variances, by orthogonal iteration.
-/// A direction of no variance is zero.
+/// Returns the two directions with the most variance of `rows`, orthogonal to `not`, and their variances, by orthogonal
+/// iteration. A direction without variance is zero.
 fn principal(rows: &[Vec<f64>], dims: usize, not: Option<&Vec<f64>>) -> ([Vec<f64>; 2], [f64; 2]) {
     let mut random = Random::new(SEED);
     let mut axes = [(); 2].map(|()| -> Vec<f64> {
@@ -143,14 +143,14 @@ fn principal(rows: &[Vec<f64>], dims: usize, not: Option<&Vec<f64>>) -> ([Vec<f6
         let before = dot(second, second).sqrt();
         let along = dot(second, first);
         add(second, -along, first);
-        // What rounding left of a direction that is not there is no direction.
+        // The rounding error of a missing direction is no direction.
         if dot(second, second).sqrt() <= 1e-9 * before {
             second.fill(0.0);
         }
         variances[1] = unit(second);
     }
     for axis in &mut axes {
-        // Signs are free: the largest part points up.
+        // Signs are arbitrary: the largest component is positive.
         let largest = axis
             .iter()
             .fold(0.0f64, |a, &b| if b.abs() > a.abs() { b } else { a });
@@ -161,7 +161,7 @@ fn principal(rows: &[Vec<f64>], dims: usize, not: Option<&Vec<f64>>) -> ([Vec<f6
     (axes, variances)
 }
 
-/// Scales to length 1 and returns the length; a zero stays zero.
+/// Scales to length 1 and returns the length; a zero vector stays zero.
 fn unit(axis: &mut [f64]) -> f64 {
     let length = dot(axis, axis).sqrt();
     if length > 0.0 {

@@ -1,4 +1,4 @@
-//! A row a case: how many times as long others took, a bar each.
+//! One row per case: how many times as long the others took, with a bar for each.
 
 use super::colour;
 use super::log_axis::{LogAxis, number};
@@ -14,37 +14,37 @@ const BAR: f64 = 11.0;
 const BETWEEN: f64 = 12.0;
 /// Px above the bars.
 const HEAD: f64 = 26.0;
-/// Px for the words right of the longest bar.
+/// Px for the text right of the longest bar.
 const WORDS: f64 = 70.0;
 
 const SMALL: &str = r#"class="faint" font-size="11""#;
 
-/// Times of others over one's own, on the same work.
+/// Times of others divided by our own, for the same work.
 #[derive(Clone, Debug)]
 pub struct Ratios {
     /// The heading.
     pub title: String,
-    /// What stands below it.
+    /// The line below it.
     pub line: String,
     /// Figures by name.
     pub facts: Vec<(String, String)>,
-    /// The work, case by case.
+    /// The cases of the work.
     pub cases: Vec<RatioCase>,
 }
 
 /// One kind of work.
 #[derive(Clone, Debug)]
 pub struct RatioCase {
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// One's own time, in seconds.
+    /// Our own time, in seconds.
     pub seconds: f64,
-    /// Others, each with its time over one's own: above 1 it is slower. One without a positive ratio has no bar.
+    /// Others, each with its time divided by our own: above 1 it is slower. Without a positive ratio there is no bar.
     pub others: Vec<(String, f64)>,
 }
 
 impl Ratios {
-    /// The report: bars along a logarithmic axis, from 1, and the same as a table.
+    /// Returns the report: bars along a logarithmic axis, from 1, and the same as a table.
     pub fn page(&self) -> Page {
         let mut body = String::new();
         let height = self.draw(&mut body);
@@ -92,7 +92,7 @@ impl Ratios {
                 }
                 let place = labels.iter().position(|other| other == label).unwrap_or(0);
                 let end = across.at(*ratio);
-                // A bar of no length would not show.
+                // A bar of length zero would be invisible.
                 let size = ((end - one).abs().max(1.5), BAR);
                 let fill = format!(r#"fill="{}""#, colour::of(place));
                 rectangle(out, (one.min(end), y), size, &fill);
@@ -155,7 +155,7 @@ mod tests {
             }],
         }
         .page();
-        // The paper, and a bar for two of three.
+        // The background, and a bar for two of three.
         assert_eq!(page.svg().matches("<rect").count(), 3);
         for words in ["8.00×", "0.50×", "&lt;fast&gt;", "unknown"] {
             assert!(page.svg().contains(words), "{words}");

@@ -1,14 +1,14 @@
 //! Elements of an SVG picture, appended to its text.
 //!
-//! A `style` is the attributes that say how an element looks, such as `stroke="#888888"` or `class="grid"`. Positions and
-//! sizes are px from the upper left, written to a tenth.
+//! A `style` contains the attributes for the look of an element, such as `stroke="#888888"` or `class="grid"`.
+//! Positions and sizes are px from the upper left, written to a tenth.
 
 use std::fmt::Write as _;
 
 /// x and y.
 pub type At = (f64, f64);
 
-/// A straight line.
+/// Draws a straight line.
 pub fn line(out: &mut String, from: At, to: At, style: &str) {
     let _ = writeln!(
         out,
@@ -17,7 +17,7 @@ pub fn line(out: &mut String, from: At, to: At, style: &str) {
     );
 }
 
-/// Straight lines from point to point.
+/// Draws straight lines from point to point.
 pub fn polyline(out: &mut String, points: &[At], style: &str) {
     let _ = write!(out, r#"<polyline {style} points=""#);
     for (index, point) in points.iter().enumerate() {
@@ -27,7 +27,7 @@ pub fn polyline(out: &mut String, points: &[At], style: &str) {
     out.push_str("\"/>\n");
 }
 
-/// A circle around `at`.
+/// Draws a circle around `at`.
 pub fn circle(out: &mut String, at: At, radius: f64, style: &str) {
     let _ = writeln!(
         out,
@@ -36,7 +36,7 @@ pub fn circle(out: &mut String, at: At, radius: f64, style: &str) {
     );
 }
 
-/// A rectangle from its upper left corner.
+/// Draws a rectangle from its upper left corner.
 pub fn rectangle(out: &mut String, at: At, size: At, style: &str) {
     let _ = writeln!(
         out,
@@ -45,7 +45,8 @@ pub fn rectangle(out: &mut String, at: At, size: At, style: &str) {
     );
 }
 
-/// A line of text on the base line through `at`; `anchor` (`start`, `middle` or `end`) says which part stands there.
+/// Draws a line of text on the base line through `at`; `anchor` (`start`, `middle` or `end`) is the part of the text
+/// that is at `at`.
 pub fn text(out: &mut String, at: At, anchor: &str, style: &str, words: &str) {
     let _ = writeln!(
         out,
@@ -56,8 +57,8 @@ pub fn text(out: &mut String, at: At, anchor: &str, style: &str, words: &str) {
     );
 }
 
-/// Text as XML and HTML hold it, in elements and in quoted attributes. Characters that XML has no way to write, as file
-/// names may hold them, become U+FFFD.
+/// Escapes text for XML and HTML, in elements and in quoted attributes. Characters that XML cannot represent, which
+/// file names may contain, become U+FFFD.
 pub fn escape(words: &str) -> String {
     let mut out = String::with_capacity(words.len());
     for c in words.chars() {

@@ -1,12 +1,12 @@
-//! How much there is to restore.
+//! Counts the values to restore.
 
 use std::ops::{Add, AddAssign};
 
 use super::{Kind, Source, is_sidecar};
 use crate::{Error, Model};
 
-/// How much a model holds of what is read as floats, by how it becomes those: what [`crate::dequantize`], [`crate::compare`] and
-/// [`crate::inspect`] restore or read. Names, types and shapes tell, no value is looked at: O(tensors).
+/// Numbers of values that [`crate::dequantize`], [`crate::compare`] and [`crate::inspect`] restore or read as floats,
+/// by the way of restoring. They follow from names, types and shapes, without reading a value: O(tensors).
 ///
 /// ```
 /// use tercet_core::block::Format;
@@ -31,35 +31,35 @@ use crate::{Error, Model};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Amounts {
-    /// Blocks of GGUF; each is a group.
+    /// GGUF blocks; each is a group.
     pub blocks: Amount,
-    /// int8 and ternary codes, a byte each.
+    /// int8 and ternary codes, one byte each.
     pub codes: Amount,
     /// Indices into codebooks.
     pub palettes: Amount,
-    /// Two-bit codes of Hugging Face BitNet and I2_S, which the processor alone restores.
+    /// Two-bit codes of Hugging Face BitNet and I2_S, which only the processor restores.
     pub packed: Amount,
-    /// Floats, and integers that are read as such; one group a tensor.
+    /// Floats, and integers that are read as such; one group per tensor.
     pub plain: Amount,
-    /// Values that are restored as one at the least: those of the longest block; 0 where nothing is restored.
+    /// Minimum number of values that are restored together: those of the longest block; 0 if nothing is restored.
     pub longest: usize,
 }
 
-/// Values, and what holds them.
+/// Values, and their storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Amount {
-    /// How many values.
+    /// Number of values.
     pub values: u64,
-    /// Bytes of their codes, or of themselves; scales in tensors of their own excluded.
+    /// Bytes of their codes, or of the values themselves; without scales in separate tensors.
     pub bytes: u64,
     /// Groups that share a scale.
     pub groups: u64,
 }
 
 impl Amounts {
-    /// What a model holds, scales, zero points and codebooks in tensors of their own apart: what [`crate::dequantize`] and
-    /// [`crate::compare`] read.
+    /// Counts a model's values without scales, zero points and codebooks in separate tensors: those that
+    /// [`crate::dequantize`] and [`crate::compare`] read.
     ///
     /// # Errors
     /// [`Error::Tensor`] for scales and codebooks that do not fit their codes.
@@ -67,7 +67,7 @@ impl Amounts {
         Self::among(model, |name| !is_sidecar(model, name))
     }
 
-    /// What [`crate::inspect`] reads: every tensor in its own right, or the one named.
+    /// Counts the values that [`crate::inspect`] reads: every tensor as it is, or only the named one.
     ///
     /// # Errors
     /// Those of [`Amounts::of`].
@@ -105,12 +105,12 @@ impl Amounts {
         found
     }
 
-    /// What engines restore, and not the processor alone.
+    /// Returns the amount that engines restore, and not only the processor.
     pub fn on_engines(&self) -> Amount {
         self.blocks + self.codes + self.palettes
     }
 
-    /// All that is read.
+    /// Returns the total of all values.
     pub fn all(&self) -> Amount {
         self.on_engines() + self.packed + self.plain
     }

@@ -1,11 +1,12 @@
-//! Rows in another order than the file's: what RoPE turns as pairs half a head apart becomes pairs of neighbours.
+//! Rows in another order than in the file: RoPE pairs that are half a head apart become neighbouring pairs.
 
 use super::Source;
 use crate::Error;
 
 impl Source<'_> {
-    /// The same with rows in another order: of each `head` of them, the first of the one half, the first of the other, the second
-    /// of the one, and so on. `head` is even and divides the rows; a vector's values are its rows.
+    /// Returns the same tensor with its rows in another order: in each group of `head` rows, the first of the first
+    /// half, the first of the second half, the second of the first half, and so on. `head` is even and divides the
+    /// rows; the rows of a vector are its values.
     pub(crate) fn paired(self, head: usize) -> Self {
         Self {
             head: Some(head),
@@ -13,8 +14,8 @@ impl Source<'_> {
         }
     }
 
-    /// Reads `out.len()` values from `start` on, both within [`Source::values`]; in blocks, both are multiples of
-    /// the block's length.
+    /// Reads `out.len()` values from `start` on, both within [`Source::values`]. For blocks, both are multiples of the
+    /// block's length.
     pub(crate) fn read(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
         let Some(head) = self.head else {
             return self.read_stored(start, out);

@@ -1,4 +1,4 @@
-//! Chunks of values: where they lie, restored by an engine, or read by the processor's threads.
+//! Chunks of values: in place, restored by an engine, or read by the processor's threads.
 
 use tercet_core::palette::{Layout, Palette, PaletteError};
 use tercet_core::quant::{Codes, Groups, QuantError, int8};
@@ -12,19 +12,19 @@ use crate::model::Tensor;
 use crate::palette::Stored;
 use crate::parallel::each::{both, chunks_mut};
 
-/// What came of values that an engine might restore.
+/// The result for values that an engine might restore.
 pub(crate) enum Restored {
-    /// It did.
+    /// The engine restored them.
     Done,
-    /// They are the processor's to read: the engine has no step for them, or no room.
+    /// The processor must read them: the engine has no step for them, or no room.
     Not,
-    /// The engine refuses them. The processor, which takes them tile by tile, tells what is wrong first; this is told if it finds
-    /// nothing.
+    /// The engine refuses them. The processor, which reads them tile by tile, reports the first fault; this error is
+    /// returned if it finds none.
     Refused(Error),
 }
 
-/// Restores values on an engine, whole chunks at a time, unless it is the pool itself: [`Source::read`]'s tiles stay in a thread's
-/// cache.
+/// Restores values on an engine, whole chunks at a time. If the engine is the pool itself, it does not: the tiles of
+/// [`Source::read`] stay in a thread's cache.
 pub(crate) fn restore<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     source: &Source<'_>,
@@ -53,7 +53,7 @@ pub(crate) fn restore<E: FlowEngine>(
     }
 }
 
-/// Whether an engine restores a tensor by itself.
+/// True if an engine restores a tensor by itself.
 pub(crate) fn on_engine<E: FlowEngine>(engine: &E, source: &Source<'_>) -> bool {
     let has_step = matches!(
         source.kind,
@@ -62,8 +62,8 @@ pub(crate) fn on_engine<E: FlowEngine>(engine: &E, source: &Source<'_>) -> bool 
     !engine.is_pool() && has_step
 }
 
-/// The `len` values from `start` on: where they lie if as `f32`, else in `buffer`, restored by the engine or read by all threads.
-/// What is damaged is told as [`Source::read`] tells it, the lowest place first.
+/// Returns the `len` values from `start` on: in place if they are stored as `f32`, otherwise in `buffer`, restored by
+/// the engine or read by all threads. Damage is reported as by [`Source::read`], the lowest place first.
 pub(crate) fn gather<'b, E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     source: &'b Source<'_>,
@@ -86,11 +86,11 @@ pub(crate) fn gather<'b, E: FlowEngine>(
     Ok(buffer)
 }
 
-/// Room for a chunk of each of `N` tensors, where they do not lie in memory as `f32`, and for the next ones.
+/// Room for a chunk of each of `N` tensors, if they are not in memory as `f32`, and for the next chunks.
 pub(crate) type Room<const N: usize> = [[Vec<f32>; N]; 2];
 
-/// Gives `work` the values of `N` tensors of one length, chunk by chunk, with the place of the first. While it has one, an engine
-/// that is not the pool restores the next.
+/// Calls `work` with the values of `N` tensors of equal length, chunk by chunk, with the place of the first value.
+/// Meanwhile an engine that is not the pool restores the next chunk.
 pub(crate) fn chunks<E: FlowEngine, const N: usize>(
     shared: &mut Shared<'_, E>,
     sources: [&Source<'_>; N],
@@ -133,7 +133,7 @@ pub(crate) fn chunks<E: FlowEngine, const N: usize>(
 }
 
 impl Source<'_> {
-    /// [`Source::read`] by all threads, a tile each.
+    /// Does [`Source::read`] on all threads, a tile each.
     pub(crate) fn read_tiles(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
         chunks_mut(out, TILE).try_each(|tile, out| {
             let first = start + tile * TILE;
@@ -142,7 +142,7 @@ impl Source<'_> {
         })
     }
 
-    /// [`Source::read`] of blocks, int8 codes and palettes by an engine.
+    /// Does [`Source::read`] of blocks, int8 codes and palettes on an engine.
     fn restore<E: FlowEngine>(
         &self,
         engine: &mut E,
@@ -176,17 +176,17 @@ impl Source<'_> {
     }
 }
 
-/// int8 codes as a file holds them.
+/// int8 codes as stored in a file.
 struct Coded<'a> {
     codes: &'a [i8],
     scales: Tensor<'a>,
     zero_points: Option<&'a [i8]>,
-    /// Values of a group.
+    /// Values per group.
     group: usize,
 }
 
 impl Coded<'_> {
-    /// Whole groups in one call; a part of one, before or behind them, is a group of its own.
+    /// Restores whole groups in one call; a part of a group before or after them is a separate group.
     fn restore<E: FlowEngine>(
         &self,
         engine: &mut E,
@@ -228,7 +228,7 @@ impl Coded<'_> {
     }
 }
 
-/// The scales of `count` groups from `first` on.
+/// Returns the scales of `count` groups from `first` on.
 fn scales(of: &Tensor<'_>, first: usize, count: usize) -> Vec<f32> {
     let size = of.dtype.block().1;
     let mut scales = vec![0.0; count];
@@ -240,8 +240,8 @@ fn scales(of: &Tensor<'_>, first: usize, count: usize) -> Vec<f32> {
     scales
 }
 
-/// Whole groups of rows in one call, the whole rows of a part of a group in another, and parts of rows each as a row of its own. Such
-/// a row begins where a byte of indices does: the up to 7 values before that are looked up here.
+/// Restores whole groups of rows in one call, the whole rows of a part of a group in another, and parts of rows each as
+/// a separate row. Such a row begins at a byte of indices: the up to 7 values before it are looked up here.
 fn look_up<E: FlowEngine>(
     stored: &Stored<'_>,
     engine: &mut E,

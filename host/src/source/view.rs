@@ -1,4 +1,4 @@
-//! Values where they lie, and what brings them into memory.
+//! Values in place, and paging them in.
 
 use std::ops::Range;
 
@@ -9,11 +9,12 @@ use crate::Error;
 use crate::dtype::DType;
 use crate::parallel::each::numbers;
 
-/// Bytes that stay mapped behind a pass: a tensor of no more is at hand for the next one.
+/// Bytes that stay mapped behind a pass: a tensor of at most this size stays available for the next one.
 const BEHIND: usize = 16 << 20;
 
 impl Source<'_> {
-    /// The `len` values from `start` on: where they lie, if as aligned `f32` of this machine, else read into `buffer`.
+    /// Returns the `len` values from `start` on: in place if they are stored as aligned `f32` of this machine,
+    /// otherwise read into `buffer`.
     pub(crate) fn view<'b>(
         &'b self,
         start: usize,
@@ -28,12 +29,13 @@ impl Source<'_> {
         Ok(buffer)
     }
 
-    /// The `len` values from `start` on where they lie, if as aligned `f32` of this machine; brought into memory.
+    /// Returns the `len` values from `start` on in place, if they are stored as aligned `f32` of this machine; pages
+    /// them in.
     pub(crate) fn lying(&self, start: usize, len: usize) -> Option<&[f32]> {
         self.lying_as(DType::F32, start, len)
     }
 
-    /// As [`Source::lying`], as other elements; `dtype` is what files call `T`.
+    /// As [`Source::lying`], for other elements; `dtype` is the files' type of `T`.
     pub(crate) fn lying_as<T: Element>(
         &self,
         dtype: DType,
@@ -45,14 +47,14 @@ impl Source<'_> {
         Some(values)
     }
 
-    /// As [`Source::lying`], in memory or not.
+    /// As [`Source::lying`], without paging in.
     pub(super) fn mapped(&self, start: usize, len: usize) -> Option<&[f32]> {
         self.mapped_as(DType::F32, start, len)
     }
 
     fn mapped_as<T: Element>(&self, dtype: DType, start: usize, len: usize) -> Option<&[T]> {
         let plain = matches!(self.kind, Kind::Plain) && self.tensor.dtype == dtype;
-        // Rows that are read in another order do not lie so.
+        // Rows that are read in another order are not in place.
         if !plain || self.head.is_some() || cfg!(target_endian = "big") {
             return None;
         }
@@ -62,10 +64,10 @@ impl Source<'_> {
         (before.is_empty() && after.is_empty()).then_some(values)
     }
 
-    /// Where the `len` values from `start` on enter a chunk, reads all of its bytes in: whoever comes first to a chunk, so that
-    /// the others compute meanwhile.
+    /// If the `len` values from `start` on enter a chunk, reads all of its bytes. The first thread at a chunk does
+    /// this, and the others compute meanwhile.
     pub(super) fn page_in(&self, start: usize, len: usize) {
-        // Of these the bytes come in the values' order.
+        // For these the bytes have the order of the values.
         let ordered = matches!(
             self.kind,
             Kind::Plain | Kind::Blocks(_) | Kind::Codes { .. }
@@ -77,11 +79,11 @@ impl Source<'_> {
         }
     }
 
-    /// Reads bytes of the tensor in, and lets go of what lies far behind, as a pass in order has it. The system, which is asked for
-    /// bytes in order, reads ahead by itself.
+    /// Reads bytes of the tensor, and releases those far behind, as a pass in order needs it. The system, which is
+    /// asked for bytes in order, reads ahead by itself.
     ///
-    /// To ask it for more with `MADV_WILLNEED` halved the rate from a disk to a process that has less memory than the file: it
-    /// then fills memory page by page, not in the large pieces of its own reading ahead (Linux 6.18).
+    /// Asking it for more with `MADV_WILLNEED` halved the rate from a disk for a process with less memory than the
+    /// file: it then fills memory page by page, not in the large pieces of its own reading ahead (Linux 6.18).
     pub(crate) fn page_in_bytes(&self, part: Range<usize>) {
         let bytes = self.tensor.bytes;
         let behind = part.start.saturating_sub(BEHIND);
@@ -90,16 +92,17 @@ impl Source<'_> {
             .release(&bytes[behind.saturating_sub(part.len())..behind]);
     }
 
-    /// Lets go of the tensor's pages: the process holds them no longer, the system may.
+    /// Releases the tensor's pages: the process keeps them no longer, but the system may.
     pub(crate) fn release(&self) {
         self.model.release(self.tensor.bytes);
     }
 }
 
-/// Values that all threads take together, so that a pass goes through memory and over the disk from front to end: 16 MiB as `f32`.
+/// Values that all threads process together, so that a pass goes through memory and over the disk from front to end: 16
+/// MiB as `f32`.
 const WINDOW: usize = 4 * CHUNK;
 
-/// The windows of a pass over `len` values from `first` on, in order.
+/// Returns the windows of a pass over `len` values from `first` on, in order.
 pub(crate) fn windows(first: usize, len: usize) -> impl Iterator<Item = Range<usize>> {
     let end = first + len;
     (first..end)
@@ -107,8 +110,8 @@ pub(crate) fn windows(first: usize, len: usize) -> impl Iterator<Item = Range<us
         .map(move |at| at..end.min(at + WINDOW))
 }
 
-/// Runs `work` over tiles of the `len` values from `first` on, on all threads, and merges what it gives in order;
-/// `None` without values.
+/// Runs `work` over tiles of the `len` values from `first` on, on all threads, and merges the results in order; `None`
+/// without values.
 pub(crate) fn tiles<T: Send + 'static>(
     source: &Source<'_>,
     first: usize,
@@ -126,7 +129,7 @@ pub(crate) fn tiles<T: Send + 'static>(
                     let len = TILE.min(window.end - from);
                     Ok::<_, Error>(work(source.view(from, len, values)?))
                 },
-                // In order and to the end, so that the lowest place is the one reported.
+                // In order and to the end, so that the lowest place is reported.
                 |a, b| Ok(merge(a?, b?)),
             )
             .transpose()?;

@@ -7,7 +7,7 @@ use std::thread;
 
 use super::corpus::Corpus;
 
-/// Batches that are read before they are asked for.
+/// Number of batches that are read in advance.
 const AHEAD: usize = 2;
 
 /// The tokens of a step.
@@ -17,7 +17,7 @@ pub(super) struct BatchTokens {
     pub(super) step: u64,
     /// Sequences one after another.
     pub(super) inputs: Vec<u32>,
-    /// What follows each.
+    /// The next token after each input.
     pub(super) targets: Vec<u32>,
 }
 
@@ -29,17 +29,18 @@ pub struct Batches {
     context: usize,
 }
 
-/// Where batches come from.
+/// The source of batches.
 #[derive(Debug)]
 enum From {
-    /// A thread that reads ahead.
+    /// A thread that reads in advance.
     Ahead(Receiver<BatchTokens>),
-    /// This one, where the system gives no other: the step that comes next.
+    /// This thread, if the system gives no other; with the next step.
     Here(Arc<Corpus>, Cell<u64>),
 }
 
 impl Batches {
-    /// Batches of `size` windows, the first that of `step`. A thread of its own reads them, if the system gives one: it ends with this.
+    /// Returns batches of `size` windows, beginning with that of `step`. A separate thread reads them, if the system
+    /// gives one; it ends when this is dropped.
     pub fn new(corpus: &Arc<Corpus>, size: usize, step: u64) -> Self {
         let (sender, next) = sync_channel(AHEAD);
         let context = corpus.context();
@@ -59,7 +60,7 @@ impl Batches {
         }
     }
 
-    /// Windows of a batch, and positions of a window.
+    /// Returns the windows per batch, and the positions per window.
     pub(super) const fn shape(&self) -> (usize, usize) {
         (self.size, self.context)
     }
@@ -78,7 +79,7 @@ impl Batches {
     }
 }
 
-/// The batch of a step.
+/// Returns the batch of a step.
 fn read(corpus: &Corpus, size: usize, step: u64) -> BatchTokens {
     let context = corpus.context();
     let mut inputs = vec![0; size * context];

@@ -1,4 +1,4 @@
-//! A run in a file: safetensors of weights and moments, put back only where they came from.
+//! A run in a file: safetensors of weights and moments, which can be restored only to the same run.
 
 use std::path::Path;
 
@@ -11,13 +11,14 @@ use crate::file::{Part, safetensors};
 use crate::model::Container;
 use crate::{DType, Error, Model};
 
-/// What the file says it is.
+/// The format that the file states.
 const FORMAT: &str = "tercet training 2";
 const NAMES: [&str; 3] = ["weights", "first_moments", "second_moments"];
-/// The weights when an evaluation cost the least, where a run keeps them.
+/// The weights at the evaluation with the least cost, if a run keeps them.
 const BEST: &str = "best_weights";
 
-/// Writes the state of a run, whole or not at all. `origin` says what it is of: names and values, all of which must be the same to resume.
+/// Writes the state of a run, completely or not at all. `origin` identifies the run: names and values, all of which
+/// must be the same to resume it.
 pub(super) fn write(
     path: &Path,
     state: &State,
@@ -77,10 +78,11 @@ pub(super) fn write(
     writer.finish()
 }
 
-/// Puts a state back that [`write`] wrote, if it is of the same origin.
+/// Restores a state that [`write`] wrote, if it has the same origin.
 ///
 /// # Errors
-/// [`Error::BadFile`] for another or a damaged file; [`Error::Unsupported`] for a run of another origin, with what differs; [`Error::Tensor`].
+/// [`Error::BadFile`] for another or a damaged file; [`Error::Unsupported`] for a run of another origin, with the
+/// difference; [`Error::Tensor`].
 pub(super) fn read(
     path: &Path,
     state: &mut State,
@@ -173,7 +175,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// FNV-1a of 64 bits over all tensors and, in the order of their names, the metadata.
+/// Returns FNV-1a of 64 bits over all tensors and, in the order of their names, the metadata.
 fn digest(parts: &[impl AsRef<[u8]>], metadata: &[(String, String)]) -> String {
     let mut digest = Digest::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! The tokens of a text, and which of them a batch takes.
+//! The tokens of a text, and the choice of tokens for a batch.
 
 use tercet_core::conformance::Digest;
 use tercet_core::number::counter;
@@ -6,14 +6,14 @@ use tercet_core::number::counter;
 use super::tokens::Tokens;
 use crate::Error;
 
-/// The stream of draws that order a corpus; each has a number of its own.
+/// The random stream for the order of a corpus; each stream has its own number.
 const ORDER: u32 = 1;
-/// The stream of draws that say where an epoch's windows begin.
+/// The random stream for the start of an epoch's windows.
 const OFFSET: u32 = 2;
 /// Rounds of the permutation.
 const ROUNDS: u64 = 6;
 
-/// A text as tokens, cut into windows of which every epoch takes each once, in an order of its own.
+/// A text as tokens, split into windows. Every epoch uses each window once, in its own order.
 #[derive(Debug)]
 pub struct Corpus {
     tokens: Tokens,
@@ -24,11 +24,11 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Takes the tokens of a text, for windows of `context` positions that begin with the token `begin`, if there is one, and those of another
-    /// that is held out.
+    /// Makes a corpus of the tokens of a text, for windows of `context` positions that begin with the token `begin`, if
+    /// there is one, and of the tokens of a held-out text.
     ///
     /// # Errors
-    /// [`Error::Options`] if there are fewer tokens than two windows take.
+    /// [`Error::Options`] if there are fewer tokens than two windows need.
     pub fn new(
         tokens: Tokens,
         held_out: Vec<u32>,
@@ -52,17 +52,18 @@ impl Corpus {
         })
     }
 
-    /// Positions of a window.
+    /// Returns the positions per window.
     pub const fn context(&self) -> usize {
         self.context
     }
 
-    /// The token that windows begin with.
+    /// Returns the token that windows begin with.
     pub const fn begin(&self) -> Option<u32> {
         self.begin
     }
 
-    /// FNV-1a of 64 bits over the tokens, as four little-endian bytes each: those that are trained on, and then the others.
+    /// Returns FNV-1a of 64 bits over the tokens, with four little-endian bytes each: first those to train on, then the
+    /// others.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::new();
         let mut piece = [0; 1 << 12];
@@ -82,23 +83,23 @@ impl Corpus {
         digest.value()
     }
 
-    /// Tokens to train on.
+    /// Returns the number of tokens to train on.
     pub fn tokens(&self) -> usize {
         self.tokens.len()
     }
 
-    /// The tokens that are held out.
+    /// Returns the held-out tokens.
     pub fn held_out(&self) -> &[u32] {
         &self.held_out
     }
 
-    /// Windows of an epoch, which begins at one of the first window's tokens.
+    /// Returns the windows per epoch, which begins at one of the first window's tokens.
     pub fn windows(&self) -> u64 {
         ((self.tokens.len() - 1) / self.context) as u64 - 1
     }
 
-    /// The inputs and targets of the window that comes at a place in the whole run, from 0; both slices have one for each position. Only
-    /// the seed and the place decide which window it is. O(context).
+    /// Writes the inputs and targets of the window at a place in the whole run, from 0; both slices have one for each
+    /// position. Only the seed and the place decide which window it is. O(context).
     pub fn window(&self, place: u64, inputs: &mut [u32], targets: &mut [u32]) {
         let (epoch, index) = (place / self.windows(), place % self.windows());
         let offset = counter(self.seed, OFFSET, epoch)[0] as usize % self.context;
@@ -118,8 +119,9 @@ impl Corpus {
     }
 }
 
-/// The place of `index` in an order of 0..`count` that the seed names: a Feistel network over the smallest even number of bits, walked until it
-/// is below `count` (Black and Rogaway, *Ciphers with arbitrary finite domains*, 2002).
+/// Returns the place of `index` in an order of 0..`count` for the seed: a Feistel network over the smallest even number
+/// of bits, repeated until the result is below `count` (Black and Rogaway, *Ciphers with arbitrary finite domains*,
+/// 2002).
 fn permuted(index: u64, count: u64, seed: u64) -> u64 {
     let half = (64 - count.saturating_sub(1).leading_zeros())
         .div_ceil(2)

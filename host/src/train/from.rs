@@ -1,4 +1,4 @@
-//! First weights that another model has.
+//! Initial weights from another model.
 
 use tercet_core::quant::ternary::Rule;
 
@@ -7,11 +7,12 @@ use crate::language::{Extras, Role, Slot};
 use crate::source::Source;
 use crate::{Error, Model, floats};
 
-/// The values of a model's tensors, in the file's order. A ternary matrix' are divided by the share of weights that are not 0: their mean magnitude is
-/// then the scale that they have, so that the run begins with the model as it is; the optimal rule has that scale without it.
+/// Returns the values of a model's tensors, in the file's order. Those of a ternary matrix are divided by the share of
+/// nonzero weights: their mean magnitude is then their scale, so the run begins with the model as it is. The optimal
+/// rule gives that scale without the division.
 ///
 /// # Errors
-/// [`Error::Tensor`] for a tensor that is missing, of another shape or of a type that is not read.
+/// [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported type.
 pub(super) fn weights(model: &Model, options: &TrainOptions) -> Result<Vec<f32>, Error> {
     let mut weights = Vec::new();
     for slot in options.parameters.tensors(Extras::default()) {
@@ -54,7 +55,8 @@ fn read(model: &Model, slot: &Slot, rule: Rule, values: &mut [f32]) -> Result<()
     Ok(())
 }
 
-/// Weights for each that is not 0, of a matrix in which all others have one magnitude; else 1.
+/// Returns the number of weights per nonzero one, for a matrix in which all nonzero weights have the same magnitude;
+/// otherwise 1.
 fn spread(values: &[f32]) -> f32 {
     let mut others = values
         .iter()

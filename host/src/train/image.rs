@@ -1,4 +1,4 @@
-//! The file that a run's weights make, in memory.
+//! The file made from a run's weights, in memory.
 
 use half::f16;
 use tercet_core::block::Format;
@@ -12,20 +12,20 @@ use crate::language::{Description, Extras, Role, Slot, Vocabulary, byte_rows, sp
 use super::options::TrainOptions;
 use std::path::Path;
 
-/// What the file is called in messages before it has a name.
+/// Name of the file in messages before it has one.
 pub(super) const NAME: &str = "the model in training";
 
 /// A GGUF file whose tensors are written again after every step.
 #[derive(Debug)]
 pub(super) struct Image {
     bytes: Vec<u8>,
-    /// Where each tensor's bytes begin and how many there are, in their order.
+    /// The place of each tensor's bytes, in order.
     places: Vec<std::ops::Range<usize>>,
     format: Format,
 }
 
 impl Image {
-    /// A file of zeros.
+    /// Returns a file of zeros.
     pub(super) fn new(
         options: &TrainOptions,
         vocabulary: Vocabulary,
@@ -67,12 +67,12 @@ impl Image {
         })
     }
 
-    /// The file.
+    /// Returns the file.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The file, alone.
+    /// Returns the file, without the rest.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -1,9 +1,9 @@
-//! Training of ternary language models in integers: the same data, options and seed give a file of the same bytes for any number of threads, any
-//! split of the batch, and any engine.
+//! Trains ternary language models in integers: the same data, options and seed give a file with the same bytes for any
+//! number of threads, any split of the batch, and any engine.
 //!
-//! [`tercet_core::train`] says what is computed. A [`Trainer`] holds the weights as floats, the file that they make, and what the
-//! optimizer remembers; [`Trainer::step`] takes a batch through the file's own model, forwards as every reader of the file runs it, and
-//! backwards in integers. So what is trained is what is saved.
+//! [`tercet_core::train`] describes the computation. A [`Trainer`] holds the weights as floats, the file made from
+//! them, and the state of the optimizer. [`Trainer::step`] runs a batch through the file's own model: forwards as every
+//! reader of the file runs it, and backwards in integers. So the trained model is the saved one.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a run is made of.
+//! Options of a run.
 
 use tercet_core::quant::ternary::Rule;
 use tercet_core::train::{AdamW, Fall};
@@ -6,7 +6,7 @@ use tercet_core::train::{AdamW, Fall};
 use super::watch::Watch;
 use crate::language::{Architecture, Parameters};
 
-/// The most positions of a sequence.
+/// Maximum number of positions of a sequence.
 const MOST_CONTEXT: usize = 1024;
 
 /// A size of model.
@@ -27,7 +27,7 @@ impl Preset {
     /// Every size, the smallest first.
     pub const ALL: [Self; 4] = [Self::Nano, Self::Tiny, Self::Small, Self::Base];
 
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nano => "nano",
@@ -37,12 +37,12 @@ impl Preset {
         }
     }
 
-    /// The size of a name.
+    /// Returns the size with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|preset| preset.name() == name)
     }
 
-    /// The hyper-parameters for a vocabulary of so many tokens.
+    /// Returns the hyper-parameters for a vocabulary of so many tokens.
     pub const fn parameters(self, tokens: u32) -> Parameters {
         let (width, hidden, layers, heads, kv_heads, context) = match self {
             Self::Nano => (256, 512, 2, 4, 2, 128),
@@ -67,39 +67,41 @@ impl Preset {
     }
 }
 
-/// What decides the bits of a run, beside the data: all but [`TrainOptions::micro`] and [`TrainOptions::recompute`].
+/// Options that, with the data, decide the bits of a run; except [`TrainOptions::micro`] and
+/// [`TrainOptions::recompute`], which do not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainOptions {
-    /// The model. Its context is the length of the sequences that it is trained on, at most 1,024.
+    /// The model. Its context is the length of the training sequences, at most 1,024.
     pub parameters: Parameters,
-    /// Steps of the whole run, which the learning rate's schedule is made for.
+    /// Steps of the whole run, for which the schedule of the learning rate is made.
     pub steps: u64,
-    /// Sequences of a step.
+    /// Sequences per step.
     pub batch: usize,
-    /// Which weights are ±1: [`Rule::AbsMean`], or [`Rule::Optimal`]; their scale is the rule's own, in f16.
+    /// The rule that chooses the weights that are ±1: [`Rule::AbsMean`] or [`Rule::Optimal`]. Their scale is the rule's
+    /// own, in f16.
     pub rule: Rule,
-    /// Draws weights and the order of the data.
+    /// Seed of the weights and the order of the data.
     pub seed: u64,
-    /// How the learning rate falls from the highest.
+    /// How the learning rate falls from its maximum.
     pub fall: Fall,
     /// The highest learning rate.
     pub rate: f32,
-    /// Steps until the highest.
+    /// Steps until the highest learning rate.
     pub warmup: u64,
-    /// The share of the highest rate that is left at the end.
+    /// The share of the highest rate that remains at the end.
     pub last: f32,
     /// How gradients become updates.
     pub adamw: AdamW,
-    /// What evaluations decide.
+    /// The effect of evaluations.
     pub watch: Watch,
-    /// Sequences that a worker takes at a time; only memory and time depend on it.
+    /// Sequences that a worker processes at a time; only memory and time depend on it.
     pub micro: usize,
-    /// Whether layers are computed twice, to keep only what goes into them; only memory and time depend on it.
+    /// True if layers are computed twice, so that only their inputs are kept; only memory and time depend on it.
     pub recompute: bool,
 }
 
 impl TrainOptions {
-    /// The defaults for a model: 1,000 steps of 16 sequences.
+    /// Returns the defaults for a model: 1,000 steps of 16 sequences.
     pub const fn new(parameters: Parameters) -> Self {
         Self {
             parameters,
@@ -122,14 +124,15 @@ impl TrainOptions {
         }
     }
 
-    /// Positions of a sequence.
+    /// Returns the positions of a sequence.
     pub const fn context(&self) -> usize {
         self.parameters.context_length as usize
     }
 
-    /// What decides the bits, by name: a run is resumed with the same. What the model's file says is compared with it.
+    /// Returns the options that decide the bits, by name: a run is resumed with the same. The data in the model's file
+    /// is compared with it.
     pub(super) fn identity(&self) -> Vec<(&'static str, String)> {
-        // Of a float the shortest digits that name it alone.
+        // The shortest digits that identify a float.
         let float = |x: f32| format!("{x:?}");
         let AdamW {
             beta1,
@@ -144,7 +147,7 @@ impl TrainOptions {
             patience,
         } = self.watch;
         let count = |x: Option<u32>| x.map_or_else(|| "none".to_owned(), |x| x.to_string());
-        // Evaluations that decide nothing may come at other steps.
+        // Evaluations without an effect may be made at other steps.
         let every = (plateau.is_some() || patience.is_some()).then(|| every.to_string());
         vec![
             ("every", every.unwrap_or_else(|| "any".to_owned())),
@@ -166,7 +169,7 @@ impl TrainOptions {
         ]
     }
 
-    /// What contradicts itself, in one line.
+    /// Returns in one line a contradiction among the options.
     pub(super) fn refusal(&self) -> Option<String> {
         if !self.parameters.architecture.is_bitnet() {
             let name = self.parameters.architecture.name();
@@ -187,7 +190,7 @@ impl TrainOptions {
         if self.watch.every == 0 || [self.watch.plateau, self.watch.patience].contains(&Some(0)) {
             return Some("evaluations to wait for, and steps between them, are 1 at least".into());
         }
-        // Groups of 64 rows, 2^13 of which sums of gradients have room for.
+        // Groups of 64 rows; sums of gradients have room for 2^13 of them.
         let groups = self.batch.saturating_mul(context.div_ceil(64));
         if groups > 1 << 13 {
             return Some(format!(

@@ -1,4 +1,4 @@
-//! Codes of ternary matrices by one rule or the other.
+//! Codes of ternary matrices with either rule.
 
 use half::f16;
 use tercet_core::engine::{Output, QuantizeEngine};
@@ -8,8 +8,8 @@ use tercet_core::train::{LEAST_SCALE, ternary};
 
 use crate::parallel::Threads;
 
-/// The codes of a matrix with one scale, in f16: by absmean as [`ternary`] says, else by the rule's own threshold and scale. `None` if the scale is below
-/// [`LEAST_SCALE`] or above f16, or a weight is not finite.
+/// Computes the codes of a matrix with one scale, in f16: absmean as in [`ternary`], otherwise the rule's own threshold
+/// and scale. `None` if the scale is below [`LEAST_SCALE`] or too large for f16, or a weight is not finite.
 pub(super) fn codes(rule: Rule, weights: &[f32], codes: &mut [i8]) -> Option<f16> {
     if rule == Rule::AbsMean {
         return ternary(weights, codes);

@@ -1,4 +1,4 @@
-//! Weights as floats, what the optimizer remembers, and the codes that they make.
+//! Weights as floats, the state of the optimizer, and the codes of the weights.
 
 use half::f16;
 use rayon::prelude::*;
@@ -15,12 +15,12 @@ use super::rule;
 use super::watch::Watched;
 use crate::Error;
 
-/// The stream of draws of the first weights.
+/// The random stream for the first weights.
 const WEIGHTS: u32 = 3;
 /// The root mean square of the first weights.
 const DEVIATION: f32 = 0.02;
 
-/// All that a run changes.
+/// All data that a run changes.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) weights: Vec<f32>,
@@ -37,7 +37,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The first weights of a seed: uniform draws, a function of their place alone; gains are 1.
+    /// Returns the first weights of a seed: uniform draws that depend only on their place; gains are 1.
     pub(super) fn new(config: &Config, seed: u64) -> Self {
         let shapes = Shapes::new(config);
         let mut weights = vec![1.0; shapes.values()];
@@ -52,7 +52,7 @@ impl State {
         Self::of(config, weights)
     }
 
-    /// First weights that there are: a value for each of the model's.
+    /// Returns a state with existing first weights: a value for each of the model's.
     pub(super) fn of(config: &Config, weights: Vec<f32>) -> Self {
         let (shapes, values) = (Shapes::new(config), weights.len());
         Self {
@@ -68,7 +68,7 @@ impl State {
         }
     }
 
-    /// The codes for gradients of inputs.
+    /// Returns the codes for gradients of inputs.
     pub(super) fn transposed(&self) -> Transposed<'_> {
         Transposed {
             codes: &self.transposed,
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    /// Makes the codes of all weights, for gradients and for the file.
+    /// Computes the codes of all weights, for gradients and for the file.
     pub(super) fn encode(
         &mut self,
         config: &Config,
@@ -120,7 +120,7 @@ impl State {
         Ok(())
     }
 
-    /// The error of a tensor whose weights have no codes.
+    /// Returns the error of a tensor whose weights have no codes.
     fn refused(&self, tensor: &Tensor, reason: &str) -> Error {
         let name = name(tensor.layer, tensor.part);
         Error::tensor(
@@ -130,7 +130,7 @@ impl State {
         )
     }
 
-    /// Updates all weights from sums of gradients of so many targets, and gives the norm of the gradients.
+    /// Updates all weights from sums of gradients of so many targets, and returns the norm of the gradients.
     pub(super) fn update(
         &mut self,
         config: &Config,
@@ -174,7 +174,7 @@ impl State {
                 .zip(sums)
                 .zip(first.zip(second))
                 .for_each(|((weights, sums), moments)| {
-                    // The processor's root is rounded as core's is.
+                    // The processor's square root is rounded like core's.
                     adamw.update(f32::sqrt, &update, (sums, own), decays, weights, moments);
                 });
         }
@@ -183,7 +183,7 @@ impl State {
     }
 }
 
-/// A tensor's name in the file.
+/// Returns a tensor's name in the file.
 pub(super) fn name(layer: usize, part: Part) -> String {
     match part {
         Part::Embedding | Part::OutputNorm => part.name().to_owned(),

@@ -1,4 +1,4 @@
-//! The tokens of a text, in memory or in a file that is mapped.
+//! The tokens of a text, in memory or in a mapped file.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use crate::Error;
 use crate::file::map::Map;
 use crate::file::output::Output;
 
-/// What the file begins with: then a digest of what its tokens were made of, how many of them are held out, these, and the others; the numbers of
-/// 64 bits and tokens of 32, all little-endian.
+/// The beginning of the file. After it come a digest of the source of the tokens, the number of held-out tokens, these,
+/// and the others; the numbers have 64 bits and the tokens 32, all little-endian.
 const MAGIC: &[u8; 16] = b"tercet tokens 1\n";
 const HEAD: usize = MAGIC.len() + 16;
 
@@ -21,7 +21,7 @@ pub enum Tokens {
 }
 
 impl Tokens {
-    /// How many there are.
+    /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         match self {
             Self::Held(tokens) => tokens.len(),
@@ -29,12 +29,12 @@ impl Tokens {
         }
     }
 
-    /// True for none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Copies those from `first` on; there are as many as `to` takes.
+    /// Copies the tokens from `first` on; there are enough to fill `to`.
     pub(super) fn copy(&self, first: usize, to: &mut [u32]) {
         match self {
             Self::Held(tokens) => to.copy_from_slice(&tokens[first..][..to.len()]),
@@ -48,7 +48,7 @@ impl Tokens {
     }
 }
 
-/// A file of tokens, mapped: what is read of it is in memory as long as the system has room.
+/// A mapped file of tokens: the parts that were read stay in memory as long as the system has room.
 #[derive(Debug)]
 pub struct TokenFile {
     map: Map,
@@ -56,10 +56,10 @@ pub struct TokenFile {
 }
 
 impl TokenFile {
-    /// Opens a file that [`TokenWriter`] wrote; `None` if there is none, or one of other texts.
+    /// Opens a file that [`TokenWriter`] wrote; `None` if there is none, or it is of other texts.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::UnknownFile`]; [`Error::BadFile`] for a file of another kind or a torn one.
+    /// [`Error::Io`], [`Error::UnknownFile`]; [`Error::BadFile`] for a file of another kind or an incomplete one.
     pub fn open(path: &Path, made_of: u64) -> Result<Option<Self>, Error> {
         if !path.exists() {
             return Ok(None);
@@ -80,7 +80,7 @@ impl TokenFile {
         Ok((u64::from_le_bytes(*found) == made_of).then_some(Self { map, held_out }))
     }
 
-    /// The tokens that are held out.
+    /// Returns the held-out tokens.
     pub fn held_out(&self) -> Vec<u32> {
         let all = self.all()[..self.held_out].iter();
         all.map(|&bytes| u32::from_le_bytes(bytes)).collect()
@@ -90,20 +90,21 @@ impl TokenFile {
         self.map.bytes()[HEAD..].as_chunks().0
     }
 
-    /// Those that are trained on.
+    /// Returns the tokens to train on.
     fn bytes(&self) -> &[[u8; 4]] {
         &self.all()[self.held_out..]
     }
 }
 
-/// Writes a file of tokens, whole or not at all.
+/// Writes a file of tokens, completely or not at all.
 #[derive(Debug)]
 pub struct TokenWriter {
     output: Output,
 }
 
 impl TokenWriter {
-    /// Begins a file, in place of what is there, with the tokens that are held out. `made_of` is a digest of all that decides the tokens.
+    /// Begins a file, which replaces an existing one, with the held-out tokens. `made_of` is a digest of everything
+    /// that decides the tokens.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -132,7 +133,7 @@ impl TokenWriter {
         Ok(())
     }
 
-    /// Puts the file in its place.
+    /// Puts the file in place.
     ///
     /// # Errors
     /// [`Error::Io`].

@@ -25,23 +25,23 @@ use crate::Error;
 use crate::engine::{EngineError, FlowEngine};
 use crate::language::{Cost, LanguageFile, RunOptions, View, Vocabulary, Windows, perplexity, run};
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepReport {
     /// Its number, from 1.
     pub step: u64,
-    /// What its targets cost, in units of 2⁻³² nats: a sum of integers.
+    /// The cost of its targets, in units of 2⁻³² nats: a sum of integers.
     pub loss: i64,
-    /// Targets.
+    /// Number of targets.
     pub targets: u64,
     /// The learning rate.
     pub rate: f32,
-    /// The norm of the gradients, before it was cut.
+    /// The norm of the gradients, before clipping.
     pub norm: f64,
 }
 
 impl StepReport {
-    /// Nats a target.
+    /// Returns nats per target.
     pub fn mean(&self) -> f64 {
         self.loss as f64 / NLL_UNIT as f64 / self.targets as f64
     }
@@ -55,13 +55,13 @@ pub struct Trainer<E> {
     vocabulary: Vocabulary,
     image: Image,
     state: State,
-    /// The weights it began with: a digest, unless they were the seed's.
+    /// A digest of the weights it began with, unless they came from the seed.
     from: Option<u64>,
 }
 
 impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
-    /// Begins a run with the weights of the seed. Each engine is a worker, which takes some of a step's sequences at a time; it runs on a thread of the
-    /// rayon pool that a step is called in.
+    /// Begins a run with the weights of the seed. Each engine is a worker, which processes some of a step's sequences
+    /// at a time. It runs on a thread of the rayon pool that a step is called in.
     ///
     /// # Errors
     /// [`Error::Options`] for options that contradict each other, and for no engines.
@@ -73,11 +73,12 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         Self::begin(engines, options, vocabulary, None)
     }
 
-    /// As [`Trainer::new`], with the weights of a model (fine-tuning), of any type that is read: a model that is ternary begins as it is. Its shape is that of
-    /// the options.
+    /// As [`Trainer::new`], with the weights of a model (fine-tuning), in any supported type: a ternary model begins as
+    /// it is. Its shape must be that of the options.
     ///
     /// # Errors
-    /// Those of [`Trainer::new`]; [`Error::Tensor`] for a tensor that is missing, of another shape or of a type that is not read.
+    /// Those of [`Trainer::new`]; [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported
+    /// type.
     pub fn from_model(
         engines: Vec<E>,
         options: &TrainOptions,
@@ -129,10 +130,10 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         Ok(trainer)
     }
 
-    /// A file of zeros with all that a run's file says about itself: its tokenizer, for one.
+    /// Returns a file of zeros with all metadata of a run's file, such as its tokenizer.
     ///
     /// # Errors
-    /// [`Error::Options`] for options that contradict each other, and for a vocabulary that does.
+    /// [`Error::Options`] for options that contradict each other, and for a contradictory vocabulary.
     pub fn header(options: &TrainOptions, vocabulary: &Vocabulary) -> Result<Vec<u8>, Error> {
         if let Some(reason) = options.refusal() {
             return Err(Error::options(reason));
@@ -140,18 +141,18 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         Ok(Image::new(options, vocabulary.clone(), Format::Tq2_0)?.into_bytes())
     }
 
-    /// Steps done.
+    /// Returns the number of finished steps.
     pub const fn steps(&self) -> u64 {
         self.state.steps
     }
 
-    /// The model's file as it is now.
+    /// Returns the model's current file.
     pub fn file(&self) -> &[u8] {
         self.image.bytes()
     }
 
-    /// The model's file, with its matrices in a ternary type: as it is now, or for a run with [`Watch::patience`](super::Watch::patience) as it was when an
-    /// evaluation cost the least.
+    /// Returns the model's file, with its matrices in a ternary type: the current model, or for a run with
+    /// [`Watch::patience`](super::Watch::patience) the model at the evaluation with the least cost.
     ///
     /// # Errors
     /// [`Error::Tensor`] if rows do not divide into blocks of that type.
@@ -170,26 +171,27 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         swap(&mut self.state);
         if best.is_some() {
             self.state.watched.best = best;
-            // The codes that steps take.
+            // The codes that steps use.
             self.encode()?;
         }
         encoded?;
         Ok(image.into_bytes())
     }
 
-    /// Takes what an evaluation that was due cost ([`Watch::is_due`](super::Watch::is_due)), and says what it led to: the run goes on accordingly.
+    /// Records the cost of an evaluation that was due ([`Watch::is_due`](super::Watch::is_due)), and returns its effect
+    /// on the run.
     pub fn watch(&mut self, cost: &Cost) -> Verdict {
         let state = &mut self.state;
         let (watch, step) = (&self.options.watch, state.steps);
         state.watched.take(watch, cost.sum, step, &state.weights)
     }
 
-    /// Whether all steps are done, or evaluations ended the run.
+    /// True if all steps are done, or evaluations ended the run.
     pub fn is_over(&self) -> bool {
         self.steps() >= self.options.steps || self.state.watched.is_over(&self.options.watch)
     }
 
-    /// The step after which an evaluation cost the least.
+    /// Returns the step with the cheapest evaluation.
     pub fn best(&self) -> Option<u64> {
         self.state.watched.best.as_ref().map(|best| best.step)
     }
@@ -200,7 +202,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             .encode(&config, self.options.rule, &mut self.image)
     }
 
-    /// What a checkpoint is of: options, data, and the vocabulary with all else that the file says about itself.
+    /// Returns the identity of a checkpoint: options, data, and the vocabulary with all other metadata of the file.
     fn origin(&self, corpus: &Corpus) -> Result<Vec<(&'static str, String)>, Error> {
         let mut origin = self.options.identity();
         origin.push(("data", format!("{:016x}", corpus.digest())));
@@ -216,7 +218,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         Ok(origin)
     }
 
-    /// Writes all that the run needs to go on, in place of what is there, whole or not at all; returns the file's size.
+    /// Writes all data that the run needs to continue, completely or not at all, and replaces an existing file; returns
+    /// the file's size.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -224,23 +227,25 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         checkpoint::write(path, &self.state, &self.origin(corpus)?)
     }
 
-    /// Goes on where a checkpoint was written: what follows has the bits of a run that was not interrupted. Engines, their number,
-    /// [`TrainOptions::micro`] and [`TrainOptions::recompute`] may be others.
+    /// Continues from a checkpoint: all later bits are those of an uninterrupted run. Engines, their number,
+    /// [`TrainOptions::micro`] and [`TrainOptions::recompute`] may differ.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::UnknownFile`]; [`Error::BadFile`] for a torn or foreign file; [`Error::Unsupported`] for a run of other options, data or
-    /// vocabulary, with what differs. The run is then as it was.
+    /// [`Error::Io`], [`Error::UnknownFile`]; [`Error::BadFile`] for an incomplete or foreign file;
+    /// [`Error::Unsupported`] for a run with other options, data or vocabulary, with the difference. The run is then
+    /// unchanged.
     pub fn resume(&mut self, path: &Path, corpus: &Corpus) -> Result<(), Error> {
         let origin = self.origin(corpus)?;
         checkpoint::read(path, &mut self.state, &origin)?;
         self.encode()
     }
 
-    /// What the text that is held out costs by the model as it is now: what `tercet perplexity` says of its file and that text. `bytes` says what a token stands for.
-    /// Its windows are shared out to the threads of the current rayon pool; the sum is one of integers.
+    /// Returns the cost of the held-out text for the current model, as `tercet perplexity` reports it for its file and
+    /// that text. `bytes` returns the number of bytes of a token. The threads of the current rayon pool share the
+    /// windows; the sum is one of integers.
     ///
     /// # Errors
-    /// Those of [`perplexity`]; for no tokens too.
+    /// Those of [`perplexity`], also for no tokens.
     pub fn evaluate<F: FlowEngine>(
         &self,
         engine: impl Fn() -> F + Sync,
@@ -263,7 +268,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         let costs = pieces.par_iter().map(|tokens| {
             let mut view = View::of(&file)?;
             let model = view.model(&file)?;
-            // Alone: steps of one model do not wake the threads that have windows of their own.
+            // Alone: steps of one model do not wake the threads that have their own windows.
             let (cost, _) = run(
                 &mut engine(),
                 &file,
@@ -284,12 +289,13 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         }))
     }
 
-    /// Takes the next batch: its gradients, and an update of all weights. If gradients fail, the weights are as before.
+    /// Trains on the next batch: computes its gradients and updates all weights. If gradients fail, the weights are
+    /// unchanged.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for numbers that are not finite or too large, with step, layer and tensor; [`Error::Tensor`] for weights that have no codes
-    /// after the update, which ends the run; [`Error::Options`] for batches of another size, or of
-    /// another step than comes next.
+    /// [`Error::Unsupported`] for numbers that are not finite or too large, with step, layer and tensor;
+    /// [`Error::Tensor`] for weights that have no codes after the update, which ends the run; [`Error::Options`] for
+    /// batches of another size, or of another step than the next one.
     pub fn step(&mut self, batches: &Batches) -> Result<StepReport, Error> {
         let options = &self.options;
         let (length, micro) = (options.context(), options.micro.min(options.batch));
@@ -325,7 +331,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
                     };
                     if let Err(found) = worker.add(model, &transposed, &batch)? {
                         let mut first = fault.lock().expect("no holder panics");
-                        // The first of the batch, whoever came upon it.
+                        // The first of the batch, whichever worker found it.
                         if first.is_none_or(|(earlier, _)| index < earlier) {
                             *first = Some((index, found));
                         }
@@ -385,7 +391,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     }
 }
 
-/// The model of a file in memory.
+/// Calls a function with the model of a file in memory.
 fn with_model<T>(
     bytes: &[u8],
     work: impl FnOnce(&Model<'_, '_>) -> Result<T, Error>,

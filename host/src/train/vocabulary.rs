@@ -1,6 +1,8 @@
-//! A vocabulary made of a text: byte-pair encoding (Sennrich and others, *Neural Machine Translation of Rare Words with Subword Units*, 2016).
+//! A vocabulary made from a text: byte-pair encoding (Sennrich and others, *Neural Machine Translation of Rare Words
+//! with Subword Units*, 2016).
 //!
-//! Our own and not a library's because its merges decide the hash of a model's file: they depend on the text alone, with every tie stated.
+//! It is our own code and not a library's, because its merges decide the hash of a model's file: they depend only on
+//! the text, and every tie is defined.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -12,14 +14,15 @@ use crate::language::Vocabulary;
 /// A pair of neighbours.
 type Pair = (u32, u32);
 
-/// A piece of text as tokens, and how often it comes.
+/// A piece of text as tokens, and its number of occurrences.
 struct Word {
     tokens: Vec<u32>,
     count: u64,
 }
 
-/// A vocabulary of at most `tokens` tokens for a text: bytes and three controls, and then what the pairs become that come most often, one after
-/// another; of pairs that come equally often the one with the lowest tokens. Pairs that come once are not merged. O(text + merges · places of a pair).
+/// Returns a vocabulary of at most `tokens` tokens for a text: bytes and three controls, then the tokens that the most
+/// frequent pairs merge into, one after another. Of equally frequent pairs the one with the lowest tokens is first.
+/// Pairs that occur once are not merged. O(text + merges · places of a pair).
 ///
 /// ```
 /// use tercet_host::train::vocabulary;
@@ -38,7 +41,7 @@ pub fn vocabulary(text: &[u8], tokens: u32) -> Vocabulary {
         count,
     });
     let mut pairs = Pairs::new(words.collect());
-    // The bytes of each token, since two ways lead to one text.
+    // The bytes of each token, because two different merges can give the same text.
     let mut texts: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     texts.resize(first as usize, Vec::new());
     let mut known: HashMap<Vec<u8>, u32> = HashMap::new();
@@ -57,12 +60,12 @@ pub fn vocabulary(text: &[u8], tokens: u32) -> Vocabulary {
     Vocabulary::merged(&merges)
 }
 
-/// All pairs of neighbours: how often they come and in which words.
+/// All pairs of neighbours: how often they occur and in which words.
 struct Pairs {
     words: Vec<Word>,
     counts: HashMap<Pair, u64>,
     places: HashMap<Pair, Vec<usize>>,
-    /// Counts as they were at some time; one that is not true any more is put back with what is.
+    /// Counts at some earlier time; an outdated one is replaced by the current one.
     heap: BinaryHeap<(u64, Reverse<Pair>)>,
 }
 
@@ -85,7 +88,7 @@ impl Pairs {
         pairs
     }
 
-    /// The pair that comes most often, if it comes twice.
+    /// Returns the most frequent pair, if it occurs at least twice.
     fn most(&mut self) -> Option<Pair> {
         while let Some((count, Reverse(pair))) = self.heap.pop() {
             let now = self.counts.get(&pair).copied().unwrap_or(0);
@@ -99,7 +102,7 @@ impl Pairs {
         None
     }
 
-    /// Adds a word's pairs, or takes them away.
+    /// Adds or removes a word's pairs.
     fn count(&mut self, index: usize, adds: bool) {
         let word = &self.words[index];
         for pair in word.tokens.windows(2) {
@@ -117,7 +120,7 @@ impl Pairs {
         }
     }
 
-    /// Puts a token in the place of a pair, from the left of each word on.
+    /// Replaces a pair by a token, from the left of each word on.
     fn merge(&mut self, pair: Pair, token: u32) {
         let mut places = self.places.remove(&pair).unwrap_or_default();
         places.sort_unstable();
@@ -148,7 +151,7 @@ impl Pairs {
 mod tests {
     use super::*;
 
-    /// The same by counting everything anew for each merge.
+    /// Does the same by counting everything again for each merge.
     fn plain(text: &[u8], tokens: usize) -> Vec<(u32, u32)> {
         let mut words: Vec<Vec<u32>> = Scanner::Gpt2
             .pieces(text)

@@ -1,57 +1,57 @@
-//! What evaluations decide.
+//! The effect of evaluations.
 
-/// When evaluations change a run: what they cost is a sum of integers, so that no machine decides otherwise.
+/// When evaluations change a run. Their cost is a sum of integers, so every machine decides the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watch {
-    /// Evaluations come every so many steps, and after the last.
+    /// Evaluations are made every so many steps, and after the last.
     pub every: u64,
-    /// Halve the learning rate when so many in a row cost no less than the best, and again after as many more.
+    /// Halve the learning rate when this many in a row cost no less than the best, and again after as many more.
     pub plateau: Option<u32>,
-    /// End the run when so many in a row cost no less than the best; the file is that of the best.
+    /// End the run when this many in a row cost no less than the best; the file is then that of the best.
     pub patience: Option<u32>,
 }
 
 impl Watch {
-    /// Whether an evaluation is due after a step of a run of so many.
+    /// True if an evaluation is due after a step of a run of so many.
     pub const fn is_due(&self, step: u64, steps: u64) -> bool {
         step.is_multiple_of(if self.every == 0 { 1 } else { self.every }) || step == steps
     }
 }
 
-/// What an evaluation led to.
+/// The effect of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It cost the least so far.
     Best,
-    /// It did not, as so many before it in a row, itself among them.
+    /// It did not cost less than the best; the value counts such evaluations in a row, including this one.
     Waited(u32),
-    /// Nor did it, and the learning rate was halved.
+    /// It did not either, and the learning rate was halved.
     Halved,
-    /// Nor did it, and the run ends.
+    /// It did not either, and the run ends.
     Over,
 }
 
-/// The evaluation that cost the least.
+/// The evaluation with the least cost.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Best {
     pub(super) sum: i64,
     pub(super) step: u64,
-    /// The weights then, kept for a run that may end at another; else none.
+    /// The weights at that time, for a run that may end later; otherwise empty.
     pub(super) weights: Vec<f32>,
 }
 
-/// What is remembered of evaluations.
+/// The state of evaluations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Watched {
     pub(super) best: Option<Best>,
     /// Evaluations since the best.
     pub(super) waited: u32,
-    /// How often the learning rate was halved.
+    /// Number of times that the learning rate was halved.
     pub(super) halvings: u32,
 }
 
 impl Watched {
-    /// Takes what an evaluation after a step cost.
+    /// Records the cost of an evaluation after a step.
     pub(super) fn take(&mut self, watch: &Watch, sum: i64, step: u64, weights: &[f32]) -> Verdict {
         if self.best.as_ref().is_none_or(|best| sum < best.sum) {
             let mut kept = self.best.take().map_or_else(Vec::new, |best| best.weights);
@@ -80,12 +80,13 @@ impl Watched {
         }
     }
 
-    /// Whether a run has waited for as long as it should.
+    /// True if a run has waited as long as it should.
     pub(super) fn is_over(&self, watch: &Watch) -> bool {
         watch.patience.is_some_and(|most| self.waited >= most)
     }
 
-    /// What the learning rate is multiplied by: a power of two, so that nothing is rounded but below the least normal number.
+    /// Returns the factor of the learning rate: a power of two, so that nothing is rounded except below the smallest
+    /// normal number.
     pub(super) fn factor(&self) -> f32 {
         f32::from_bits((127 - self.halvings.min(126)) << 23)
     }

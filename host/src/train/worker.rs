@@ -1,4 +1,4 @@
-//! One worker's memory, and a part of a batch taken through the model.
+//! One worker's memory, and a part of a batch that runs through the model.
 
 use tercet_core::engine::TrainEngine;
 use tercet_core::model::{
@@ -10,7 +10,7 @@ use super::image::NAME;
 use crate::Error;
 use crate::engine::EngineError;
 
-/// Memory for some sequences at a time, and sums of gradients of its own: sums of workers add in any order.
+/// Memory for some sequences at a time, and separate sums of gradients: sums of workers can be added in any order.
 #[derive(Debug)]
 pub(super) struct Worker<E> {
     engine: E,
@@ -34,7 +34,7 @@ pub(super) struct Worker<E> {
 }
 
 impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
-    /// A worker without memory; it takes what a batch needs.
+    /// Returns a worker without memory; it allocates as much as a batch needs.
     pub(super) const fn new(engine: E) -> Self {
         Self {
             engine,
@@ -58,7 +58,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
         }
     }
 
-    /// Begins a step: no gradients, no loss.
+    /// Begins a step without gradients or loss.
     pub(super) fn begin(&mut self, values: usize) {
         self.sums.clear();
         self.sums.resize(values, 0);
@@ -127,7 +127,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
         Ok(found.map(|loss| self.loss += loss))
     }
 
-    /// Takes the memory that is needed.
+    /// Allocates the needed memory.
     fn room(&mut self, needs: &Needs) {
         let model = &needs.model;
         self.places.resize(model.places, Place::default());
@@ -143,7 +143,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
     }
 }
 
-/// How many sums a model has.
+/// Returns the number of sums of a model.
 pub(super) fn values(model: &Model<'_, '_>) -> usize {
     Shapes::new(model.config()).values()
 }

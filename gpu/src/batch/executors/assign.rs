@@ -1,4 +1,4 @@
-//! Points, to the nearest of fixed centroids.
+//! Assigns points to the nearest of fixed centroids.
 
 use std::fmt;
 
@@ -10,7 +10,8 @@ use super::Room;
 use super::room::most;
 use crate::batch::{Executor, Job};
 
-/// The job of finding the nearest centroid: a point, its int8 coordinates, gets the label and the squared distance, in units of codes.
+/// The job of finding the nearest centroid: the request is a point's int8 coordinates, the answer its label and the
+/// squared distance, in units of codes.
 #[derive(Clone, Copy, Debug)]
 pub struct Assigning;
 
@@ -23,7 +24,8 @@ impl Job for Assigning {
     fn kind(_: &Vec<i8>) {}
 }
 
-/// [`Assigning`] by an engine: [`ClusterEngine::nearest`] of a batch's points, the lowest of equal centroids. O(points · k · d).
+/// [`Assigning`] on an engine: [`ClusterEngine::nearest`] of a batch's points, with ties to the lowest centroid.
+/// O(points · k · d).
 ///
 /// ```
 /// use tercet_core::scalar::Scalar;
@@ -43,7 +45,7 @@ pub struct Assign<E> {
 }
 
 impl<E> Assign<E> {
-    /// The work of an engine with centroids, k · d codes.
+    /// Returns the work of an engine with these centroids, k · d codes.
     ///
     /// # Errors
     /// Those of [`Points::new`] for the centroids.
@@ -58,14 +60,14 @@ impl<E> Assign<E> {
 }
 
 impl<E> Assign<E> {
-    /// How many centroids there are, and coordinates of each.
+    /// Returns the number of centroids, and the coordinates of each.
     pub(super) const fn shape(&self) -> (usize, usize) {
         (self.centroids.len() / self.dims, self.dims)
     }
 }
 
 impl<E: ClusterEngine<Error: Into<EngineError>> + Room + Send> Executor<Assigning> for Assign<E> {
-    /// Its coordinates' number.
+    /// Checks the number of its coordinates.
     fn check(&self, request: &Vec<i8>) -> Result<(), EngineError> {
         let (expected, found) = (self.dims, request.len());
         if expected != found {

@@ -1,4 +1,4 @@
-//! What works take, by a dispatcher's costs.
+//! Predicts the time of executors with a dispatcher's costs.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use super::{Assign, Assigning, Layers, Multiply, QuantizeRows, Quantizing, Searc
 use crate::batch::{Executor, Job, Predict, Worker};
 use crate::dispatch::{self, Cost, Costs, Engine, Operation, Place};
 
-/// A batch as a dispatcher's costs see it.
+/// A batch as input of a dispatcher's costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// How much it is, all together.
+    /// Its total amount of work.
     pub job: dispatch::Job,
-    /// Bytes that lie with the engine already, on a device that has memory of its own: they do not cross to it.
+    /// Bytes that are already on a device with its own memory: they are not copied to it.
     pub resident: u64,
 }
 
 impl Asked {
-    /// What it should take on an engine of this cost.
+    /// Returns the predicted time on an engine with this cost.
     pub fn seconds(&self, cost: &Cost) -> f64 {
         let all = cost.predict(&self.job);
         if self.resident == 0 || self.job.place == Place::Device {
             return all.total();
         }
-        // What crosses is a job of fewer bytes; what is read and computed is all of it.
+        // Copies count as a job of fewer bytes; reading and computing count in full.
         let crosses = dispatch::Job {
             bytes_in: self.job.bytes_in.saturating_sub(self.resident),
             ..self.job
@@ -36,23 +36,23 @@ impl Asked {
     }
 }
 
-/// Executor whose batches a model of costs can tell the time of.
+/// An executor whose batches have a time that a cost model can predict.
 pub trait Priced<J: Job>: Executor<J> {
-    /// The operation that its batches are, of so many requests of a kind. The function outlives the work.
+    /// Returns a function from the kind and number of requests to the job of a batch. The function outlives the work.
     fn price(&self) -> impl Fn(&J::Kind, usize) -> Asked + Send + Sync + 'static;
 
-    /// The operation whose cost is taken.
+    /// Returns the operation whose cost is used.
     fn operation(&self) -> Operation;
 }
 
-/// [`Predict`] by the cost of an operation on an engine: [`Worker::by_cost`].
+/// [`Predict`] with the cost of an operation on an engine: [`Worker::by_cost`].
 pub struct Costed<F> {
     cost: Cost,
     price: F,
 }
 
 impl<F> Costed<F> {
-    /// What `price` tells of a batch, by `cost`.
+    /// Returns predictions of the batches that `price` describes, by `cost`.
     pub const fn new(cost: Cost, price: F) -> Self {
         Self { cost, price }
     }
@@ -74,8 +74,9 @@ impl<F> fmt::Debug for Costed<F> {
 }
 
 impl<'a, J: Job> Worker<'a, J> {
-    /// A worker whose batches are predicted by a dispatcher's costs of its operation on `engine`, which is what the work runs on; as
-    /// [`Worker::new`] where nothing is known of these. So batches go to the engine that will have done them first by what was measured here.
+    /// Returns a worker that predicts its batches with a dispatcher's costs of its operation on `engine`, which must be
+    /// the engine that the work runs on. Without known costs it is as [`Worker::new`]. So batches go to the engine that
+    /// will finish them first according to measurements on this machine.
     ///
     /// ```
     /// use tercet_core::linear::{Layer, Layout, Matrix};
@@ -124,7 +125,7 @@ impl<E> Priced<Multiply> for Layers<'_, E>
 where
     Self: Executor<Multiply>,
 {
-    /// The weights cross with each batch.
+    /// Each batch copies the weights.
     fn price(&self) -> impl Fn(&(), usize) -> Asked + Send + Sync + 'static {
         let (rows, cols, bytes) = self.shape();
         move |(), requests| Asked {
@@ -138,7 +139,7 @@ where
     }
 }
 
-/// A product of matrices, of one row too: a queue multiplies so.
+/// Returns a product of matrices, even for one row: a queue multiplies in this way.
 fn products((rows, cols, bytes): (usize, usize, usize), requests: usize) -> dispatch::Job {
     dispatch::Job {
         operation: Operation::Matmul,
@@ -148,7 +149,7 @@ fn products((rows, cols, bytes): (usize, usize, usize), requests: usize) -> disp
 
 #[cfg(feature = "cuda")]
 impl Priced<Multiply> for super::DeviceLayers {
-    /// The weights are there.
+    /// The weights are already there.
     fn price(&self) -> impl Fn(&(), usize) -> Asked + Send + Sync + 'static {
         let shape = self.shape();
         move |(), requests| Asked {
@@ -166,7 +167,7 @@ impl<R: Rows, B, M: Metric> Priced<Searching<R, M>> for Search<R, B, M>
 where
     Self: Executor<Searching<R, M>>,
 {
-    /// The rows are with the base.
+    /// The rows are already with the base.
     fn price(&self) -> impl Fn(&usize, usize) -> Asked + Send + Sync + 'static {
         let (rows, dim) = self.shape();
         let size = size_of::<R::Query>();

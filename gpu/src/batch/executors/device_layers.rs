@@ -8,19 +8,19 @@ use super::room::most;
 use crate::batch::Executor;
 use crate::engine::{Cuda, CudaError, DeviceLayer};
 
-/// [`Multiply`] on a CUDA device, where the weights are put once.
+/// [`Multiply`] on a CUDA device, to which the weights are copied once.
 ///
-/// A batch of n rows takes about `n · (cols + 4 · rows)` bytes there; it is run in parts where they do not fit.
+/// A batch of n rows takes about `n · (cols + 4 · rows)` bytes there; it is run in parts if they do not fit.
 #[derive(Debug)]
 pub struct DeviceLayers {
     cuda: Cuda,
     layer: DeviceLayer,
-    /// Of the weights, as they were given.
+    /// Bytes of the given weights.
     bytes: usize,
 }
 
 impl DeviceLayers {
-    /// Puts a layer on an engine's device.
+    /// Copies a layer to an engine's device.
     ///
     /// # Errors
     /// Those of [`Cuda::layer`].
@@ -30,7 +30,7 @@ impl DeviceLayers {
         Ok(Self { cuda, layer, bytes })
     }
 
-    /// Rows, columns and bytes of the weights.
+    /// Returns rows, columns and bytes of the weights.
     pub(super) const fn shape(&self) -> (usize, usize, usize) {
         (self.layer.rows(), self.layer.cols(), self.bytes)
     }
@@ -48,13 +48,13 @@ impl DeviceLayers {
 }
 
 impl Executor<Multiply> for DeviceLayers {
-    /// Their number, and that none is −128.
+    /// Checks their number, and that none is −128.
     fn check(&self, request: &Activations) -> Result<(), EngineError> {
         Ok(check(request, self.layer.cols())?)
     }
 
     fn most(&self, (): &(), wanted: usize) -> usize {
-        // Rows of activations are filled up to what goes with 16 bytes of weights, 64 of them at most.
+        // Rows of activations are padded to match 16 bytes of weights, at most 64 activations.
         let stride = self.layer.cols().next_multiple_of(64);
         most(&self.cuda, wanted, |count| {
             [count * stride, 4 * count, 4 * count * self.layer.rows()]

@@ -10,16 +10,16 @@ use super::Room;
 use super::room::most;
 use crate::batch::{Executor, Job};
 
-/// The job of multiplying a layer: [`Activations`] get an output for each row of weights.
+/// The job of multiplying a layer: the request is [`Activations`], the answer an output for each row of weights.
 #[derive(Clone, Copy, Debug)]
 pub struct Multiply;
 
 /// A row of int8 activations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Activations {
-    /// As many as the layer has columns, of −127..=127.
+    /// As many values as the layer has columns, in −127..=127.
     pub values: Vec<i8>,
-    /// What a code of 1 stands for.
+    /// The value of the code 1.
     pub scale: f32,
 }
 
@@ -32,10 +32,12 @@ impl Job for Multiply {
     fn kind(_: &Activations) {}
 }
 
-/// [`Multiply`] by an engine that is given the weights with each batch, ternary, int8 or in blocks: [`LinearEngine::matmat`].
+/// [`Multiply`] on an engine that receives the weights with each batch, ternary, int8 or in blocks:
+/// [`LinearEngine::matmat`].
 ///
-/// A batch of n rows takes `n · (cols + 4 · rows)` bytes beside the engine's. An engine with memory of its own is asked for n rows of
-/// activations and of sums, 8 bytes each, and gets fewer where they do not fit ([`Room`]).
+/// A batch of n rows takes `n · (cols + 4 · rows)` bytes beside the engine's. If an engine has its own memory, it is
+/// asked for room for n rows of activations and of sums, 8 bytes each, and gets fewer rows if they do not fit
+/// ([`Room`]).
 pub struct Layers<'a, E> {
     engine: E,
     layer: Layer<'a>,
@@ -43,7 +45,7 @@ pub struct Layers<'a, E> {
 }
 
 impl<'a, E> Layers<'a, E> {
-    /// The work of an engine on a layer.
+    /// Returns the work of an engine on a layer.
     pub fn new(engine: E, layer: Layer<'a>) -> Self
     where
         E: LinearEngine,
@@ -56,14 +58,14 @@ impl<'a, E> Layers<'a, E> {
         }
     }
 
-    /// Rows, columns and bytes of the weights.
+    /// Returns rows, columns and bytes of the weights.
     pub(super) const fn shape(&self) -> (usize, usize, usize) {
         let weights = self.layer.weights();
         (weights.rows(), weights.cols(), weights.bytes().len())
     }
 }
 
-/// Whether activations fit a layer of so many columns.
+/// Checks that activations fit a layer with so many columns.
 pub(super) fn check(request: &Activations, cols: usize) -> Result<(), LinearError> {
     let (expected, found) = (cols, request.values.len());
     if expected != found {
@@ -72,7 +74,7 @@ pub(super) fn check(request: &Activations, cols: usize) -> Result<(), LinearErro
     I8Sym::new(&request.values).map(|_| ())
 }
 
-/// The activations of a batch one after another, and their scales.
+/// Returns the activations of a batch one after another, and their scales.
 pub(super) fn gathered(requests: &[Activations]) -> (Vec<i8>, Vec<f32>) {
     let values = requests.iter().flat_map(|row| &row.values);
     (
@@ -81,7 +83,7 @@ pub(super) fn gathered(requests: &[Activations]) -> (Vec<i8>, Vec<f32>) {
     )
 }
 
-/// The outputs of each of `count` rows of activations.
+/// Returns the outputs of each of `count` rows of activations.
 pub(super) fn parted(out: &[f32], rows: usize, count: usize) -> Vec<Vec<f32>> {
     // A layer may have no rows.
     (0..count)
@@ -90,14 +92,14 @@ pub(super) fn parted(out: &[f32], rows: usize, count: usize) -> Vec<Vec<f32>> {
 }
 
 impl<E: LinearEngine<Error: Into<EngineError>> + Room + Send> Executor<Multiply> for Layers<'_, E> {
-    /// Their number, and that none is −128.
+    /// Checks their number, and that none is −128.
     fn check(&self, request: &Activations) -> Result<(), EngineError> {
         Ok(check(request, self.layer.weights().cols())?)
     }
 
     fn most(&self, (): &(), wanted: usize) -> usize {
         let weights = self.layer.weights();
-        // What an engine divides itself are the weights.
+        // The engine itself only splits the weights.
         most(&self.engine, wanted, |count| {
             [count * weights.cols(), 8 * count * weights.rows()]
         })

@@ -12,15 +12,15 @@ use super::Room;
 use super::room::most;
 use crate::batch::{Executor, Job};
 
-/// The job of quantizing rows of `T`, each by a scale of its own. Rows of one width are of one kind.
+/// The job of quantizing rows of `T`, each with its own scale. Rows of one width are of one kind.
 pub struct Quantizing<T>(PhantomData<fn() -> T>);
 
 /// A quantized row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// A code for each value.
+    /// One code per value.
     pub codes: Vec<i8>,
-    /// What a code of 1 above the zero point stands for.
+    /// The value of one step of the code above the zero point.
     pub scale: f32,
     /// The code of 0.
     pub zero_point: i8,
@@ -37,7 +37,8 @@ impl<T: Element> Job for Quantizing<T> {
     }
 }
 
-/// [`Quantizing`] by an engine and one method: [`tercet_core::quant::quantize`] of a batch's rows as one tensor, a group a row.
+/// [`Quantizing`] on an engine with one method: [`tercet_core::quant::quantize`] of a batch's rows as one tensor, with
+/// a group per row.
 ///
 /// ```
 /// use tercet_core::quant::Method;
@@ -58,7 +59,7 @@ pub struct QuantizeRows<E> {
 }
 
 impl<E> QuantizeRows<E> {
-    /// The work of an engine by a method.
+    /// Returns the work of an engine with a method.
     pub const fn new(engine: E, method: Method) -> Self {
         Self {
             engine,
@@ -77,7 +78,7 @@ impl<E> QuantizeRows<E> {
 impl<T: Element, E: QuantizeEngine<Error: Into<EngineError>> + Room + Send> Executor<Quantizing<T>>
     for QuantizeRows<E>
 {
-    /// That it has values, and all are finite.
+    /// Checks that it has values, and all are finite.
     fn check(&self, request: &Vec<T>) -> Result<(), EngineError> {
         if request.is_empty() {
             return Err(QuantError::Empty.into());

@@ -1,12 +1,13 @@
-//! Whether there is memory for a large batch.
+//! Checks for memory for a large batch.
 
 use tercet_core::scalar::Scalar;
 use tercet_host::parallel::Threads;
 
-/// An engine that can tell before a job whether its memory would hold it.
+/// An engine that can say before a job whether its memory is large enough.
 pub trait Room {
-    /// Whether buffers of so many bytes each could be had now, all together. Others may take the memory in the meantime, so that a job
-    /// can fail all the same; where the engine cannot tell, it answers true, and the job tells.
+    /// True if buffers of these sizes in bytes could be allocated now, all together. Others may take the memory in the
+    /// meantime, so a job can still fail. An engine that cannot tell returns true, and the job itself reports a lack of
+    /// memory.
     fn has_room(&self, bytes: &[usize]) -> bool {
         let _ = bytes;
         true
@@ -26,7 +27,7 @@ impl Room for crate::engine::Cuda {
     }
 }
 
-/// On each of the devices, though a share of the work may be less.
+/// On each of the devices, although its share of the work may be less.
 #[cfg(feature = "cuda")]
 impl Room for crate::engine::Cudas {
     fn has_room(&self, bytes: &[usize]) -> bool {
@@ -34,8 +35,8 @@ impl Room for crate::engine::Cudas {
     }
 }
 
-/// The most of `wanted` requests, at least one, for which the engine has room for the buffers that `bytes` names: `wanted`, or the first
-/// of its halves that fits.
+/// Returns the largest number of `wanted` requests, at least one, for which the engine has room for the buffers of
+/// `bytes`: `wanted`, or the first of its halves that fits.
 pub(super) fn most<const N: usize>(
     engine: &impl Room,
     wanted: usize,
@@ -66,7 +67,7 @@ mod tests {
         assert_eq!(most(1100, 100), 100);
         assert_eq!(most(1099, 100), 50);
         assert_eq!(most(100, 100), 6);
-        // One is tried in any case.
+        // One request is tried in any case.
         assert_eq!(most(0, 100), 1);
         assert_eq!(most(0, 0), 1);
     }

@@ -9,17 +9,18 @@ use tercet_host::engine::EngineError;
 
 use crate::batch::{Executor, Job};
 
-/// The job of finding the best rows of `R` by the metric `M`: a [`Query`] gets its hits, best first, ties by the lower index.
+/// The job of finding the best rows of `R` by the metric `M`: the request is a [`Query`], the answer its hits, best
+/// first, ties by the lower index.
 ///
-/// Queries for as many hits are of one kind.
+/// Queries for the same number of hits are of one kind.
 pub struct Searching<R, M>(PhantomData<fn() -> (R, M)>);
 
-/// What one query asks.
+/// One query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query<T> {
     /// As many values as a row has.
     pub values: Vec<T>,
-    /// Hits wanted; there come no more than rows.
+    /// Number of hits wanted; there are at most as many as rows.
     pub k: usize,
 }
 
@@ -34,10 +35,10 @@ impl<R: Rows, M: Metric> Job for Searching<R, M> {
     }
 }
 
-/// [`Searching`] by an engine that holds the rows: [`SearchBase::top_k_all`] of a batch's queries.
+/// [`Searching`] on an engine that holds the rows: [`SearchBase::top_k_all`] of a batch's queries.
 ///
-/// It takes k hits and a query's values in memory for each request, beside the engine's. An engine whose memory holds few queries at a
-/// time asks them so.
+/// For each request it takes memory for k hits and the query's values, beside the engine's memory. If the engine's
+/// memory holds only few queries at a time, the engine itself processes them in parts.
 ///
 /// ```
 /// use std::thread;
@@ -67,7 +68,7 @@ pub struct Search<R, B, M> {
 }
 
 impl<R: Rows, B: SearchBase<Rows = R>, M: Metric> Search<R, B, M> {
-    /// The work on a base, which is of these rows.
+    /// Returns the work on a base, which is made of these rows.
     pub const fn new(rows: R, base: B) -> Self {
         Self {
             rows,
@@ -78,7 +79,7 @@ impl<R: Rows, B: SearchBase<Rows = R>, M: Metric> Search<R, B, M> {
 }
 
 impl<R: Rows, B, M> Search<R, B, M> {
-    /// How many rows there are, and values of each.
+    /// Returns the number of rows, and the values of each.
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.rows.len(), self.rows.dim())
     }
@@ -87,7 +88,7 @@ impl<R: Rows, B, M> Search<R, B, M> {
 impl<R: Rows, B: SearchBase<Rows = R, Error: Into<EngineError>> + Send, M: Metric>
     Executor<Searching<R, M>> for Search<R, B, M>
 {
-    /// Its length, and over floats that its values are finite.
+    /// Checks its length, and for floats that its values are finite.
     fn check(&self, request: &Query<R::Query>) -> Result<(), EngineError> {
         Ok(self.rows.check_query(&request.values)?)
     }
@@ -97,7 +98,7 @@ impl<R: Rows, B: SearchBase<Rows = R, Error: Into<EngineError>> + Send, M: Metri
         &k: &usize,
         requests: &[Query<R::Query>],
     ) -> Result<Vec<Vec<Hit<R::Score<M>>>>, EngineError> {
-        // There are no more hits than rows: a k beyond costs no memory.
+        // There are at most as many hits as rows: a larger k costs no memory.
         let k = k.min(self.rows.len());
         if k == 0 {
             return Ok(vec![Vec::new(); requests.len()]);

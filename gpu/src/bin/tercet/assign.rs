@@ -1,4 +1,4 @@
-//! `tercet assign`: the nearest of given centroids for every point.
+//! `tercet assign`: finds the nearest of given centroids for every point.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -27,7 +27,7 @@ JSON (--json): data, points, dims, k, engine (that compared), engine_note (null,
 pub(crate) struct Arguments {
     #[command(flatten)]
     data: Data,
-    /// Centroids in the data's own units, as `tercet kmeans --centroids` writes them
+    /// Centroids in the data's own units, as written by `tercet kmeans --centroids`
     #[arg(long, value_name = "FILE")]
     centroids: String,
     /// Compare directions (cosine), for centroids of a spherical run

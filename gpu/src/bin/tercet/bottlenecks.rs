@@ -1,4 +1,4 @@
-//! `--bottlenecks`: what the time goes to, while a command works and when it has.
+//! `--bottlenecks`: reports where the time goes, while a command works and at its end.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -10,25 +10,25 @@ use tercet_gpu::dispatch::{Bottlenecks, Dispatcher, Monitor};
 
 use crate::failure::Failure;
 
-/// How often a terminal is told.
+/// Interval of reports on a terminal.
 const EACH: Duration = Duration::from_secs(1);
 
-/// How reports are written.
+/// The form of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Form {
     /// Lines for people.
     Text,
-    /// An object of JSON, on one line.
+    /// A JSON object, on one line.
     Json,
 }
 
-/// What is watched; nothing is unless somebody asked for it before any dispatcher was made.
+/// The monitored dispatchers; empty unless reports were requested before any dispatcher was made.
 static WATCHED: OnceLock<Mutex<Vec<Watched>>> = OnceLock::new();
 
 struct Watched {
-    /// What is told live: since the last time.
+    /// For live reports: since the last one.
     live: Monitor,
-    /// What is told at the end: since the beginning.
+    /// For the final report: since the beginning.
     whole: Monitor,
 }
 
@@ -36,7 +36,7 @@ fn lock(watched: &Mutex<Vec<Watched>>) -> MutexGuard<'_, Vec<Watched>> {
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has a dispatcher's time told, where that was asked for.
+/// Monitors a dispatcher, if reports were requested.
 pub(crate) fn watch(dispatcher: &Dispatcher) {
     if let Some(watched) = WATCHED.get() {
         lock(watched).push(Watched {
@@ -46,15 +46,15 @@ pub(crate) fn watch(dispatcher: &Dispatcher) {
     }
 }
 
-/// Reports that are being told.
+/// Running reports.
 pub(crate) struct Reports {
     form: Form,
-    /// Ends the thread when it is dropped, and the thread; none where nobody looks on.
+    /// Ends the thread when it is dropped, and the thread; `None` without live reports.
     live: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Reports {
-    /// From now on: each second where stderr is a terminal.
+    /// Starts the reports: each second if stderr is a terminal.
     pub(crate) fn start(form: Form) -> Result<Self, Failure> {
         let watched = WATCHED.get_or_init(Mutex::default);
         if !io::stderr().is_terminal() {
@@ -64,7 +64,7 @@ impl Reports {
         let live = move || {
             while stopped.recv_timeout(EACH) == Err(RecvTimeoutError::Timeout) {
                 for it in lock(watched).iter_mut() {
-                    // A progress bar stands on the line, and draws itself anew.
+                    // A progress bar may be on the line; it redraws itself.
                     let _ = write!(io::stderr(), "\r\x1b[2K");
                     tell(form, &it.live.report());
                 }
@@ -80,11 +80,11 @@ impl Reports {
         })
     }
 
-    /// Tells of the whole.
+    /// Writes the final report.
     pub(crate) fn finish(self) {
         if let Some((stop, thread)) = self.live {
             drop(stop);
-            // It does nothing that could panic; its lines are no result.
+            // The thread does nothing that could panic, and its lines are no result.
             let _ = thread.join();
         }
         let Some(watched) = WATCHED.get() else { return };
@@ -101,7 +101,7 @@ impl Reports {
     }
 }
 
-/// Standard output is the command's report's; where nobody reads stderr, there is nobody to tell.
+/// Standard output belongs to the command's own report. If nobody reads stderr, errors are ignored.
 fn tell(form: Form, report: &Bottlenecks) {
     let text = match form {
         Form::Text => format!("bottlenecks {report}"),

@@ -1,4 +1,4 @@
-//! `tercet calibrate`: an int8 grid for activations, from recorded data.
+//! `tercet calibrate`: chooses an int8 grid for activations from recorded data.
 
 use std::path::PathBuf;
 
@@ -36,10 +36,10 @@ pub(crate) struct Arguments {
     /// npy, safetensors or GGUF files
     #[arg(value_name = "DATA", required = true)]
     data: Vec<PathBuf>,
-    /// How the range that the codes cover is chosen
+    /// How to choose the range that the codes cover
     #[arg(long, value_name = "METHOD", value_parser = method())]
     method: Name,
-    /// Per cent of the values that the percentile method keeps within the range [default: 99.9]
+    /// Percentage of the values that the percentile method keeps within the range [default: 99.9]
     #[arg(long, value_name = "PERCENT")]
     percent: Option<f64>,
     /// Codes: symmetric, or affine with a zero point (ONNX)
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// All floats of all files.
+/// Returns the job of all floats of all files.
 fn job(data: &[PathBuf]) -> Result<Job, Error> {
     let (mut values, mut bytes) = (0, 0);
     for path in data {
@@ -120,7 +120,7 @@ fn people(found: &Calibration) -> String {
         number(found.max),
         number(found.low),
         number(found.high),
-        // Shortest text that reads back as the same f32: a scale is copied into programs.
+        // Shortest text that reads back as the same f32, because users copy the scale into programs.
         found.scale,
         found.zero_point,
         engine::words(&found.engine, found.engine_note.as_deref()),

@@ -1,4 +1,4 @@
-//! What the commands that cluster share: options, progress, words.
+//! Shared parts of the clustering commands: options, progress, texts.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::failure::Failure;
 use crate::format;
 use crate::words::words;
 
-/// Where the points come from.
+/// The source of the points.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Data {
     /// Points: FILE.npy, FILE.csv, FILE.safetensors:TENSOR or FILE.gguf:TENSOR; n x d, images n x h x w
     #[arg(value_name = "DATA")]
     data: String,
-    /// What parts the fields of text files [default: tab, semicolon or comma, whichever the first line has]
+    /// Separator of the fields of text files [default: tab, semicolon or comma, the first of these in the first line]
     #[arg(long, value_name = "WORD", value_parser = delimiter())]
     delimiter: Option<u8>,
 }
@@ -36,7 +36,7 @@ impl Data {
         self.open_other(&self.data)
     }
 
-    /// Opens another file as this one is.
+    /// Opens another file with the same options.
     pub(crate) fn open_other(&self, spec: &str) -> Result<Points, Failure> {
         Ok(Points::open(spec, &self.reading())?)
     }
@@ -47,28 +47,29 @@ impl Data {
         }
     }
 
-    /// The data as it was named.
+    /// Returns the name of the data as given.
     pub(crate) fn name(&self) -> String {
         format::printable(&self.data)
     }
 }
 
-/// How to cluster.
+/// Options of a clustering.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Seeds every draw; the same seed gives the same result on every machine
+    /// Seed of all random draws; the same seed gives the same result on every machine
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// First centroids: k-means++ (greedy, as scikit-learn's), random points, or FILE with k points in the data's own units
+    /// First centroids: k-means++ (greedy, like scikit-learn), random points, or FILE with k points in the data's own
+    /// units
     #[arg(long, value_name = "HOW", default_value = "k-means++")]
     init: String,
-    /// Restarts, of which the best is kept
+    /// Number of restarts, of which the best is kept
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     n_init: u32,
-    /// The most iterations of a restart (passes over all points, with --mini-batch)
+    /// Maximum iterations of a restart (passes over all points, with --mini-batch)
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     max_iter: u32,
-    /// Stop where an iteration lowers inertia by no more than this part of it; to a millionth
+    /// Stop when an iteration lowers the inertia by at most this part of it, rounded to millionths
     #[arg(
         long,
         value_name = "X",
@@ -76,21 +77,21 @@ pub(crate) struct Options {
         allow_negative_numbers = true
     )]
     tol: f64,
-    /// Mini-batches of so many points instead of all
+    /// Use mini-batches of this many points instead of all points
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..))]
     mini_batch: Option<u32>,
-    /// Cluster by direction (cosine): every point is scaled to one length first
+    /// Cluster by direction (cosine): first scale every point to the same length
     #[arg(long)]
     spherical: bool,
-    /// One weight a point: whole numbers in an npy file, a tensor or a CSV column
+    /// One weight per point: whole numbers in an npy file, a tensor or a CSV column
     #[arg(long, value_name = "FILE")]
     weights: Option<String>,
-    /// Per cent of the values within the int8 grid, for floats with outliers [default: 100]
+    /// Percentage of the values within the int8 grid, for floats with outliers [default: 100]
     #[arg(long, value_name = "PERCENT", conflicts_with = "spherical")]
     percent: Option<f64>,
 }
 
-/// Options with the files that they name read.
+/// Options, with the contents of the files that they name.
 #[derive(Debug)]
 pub(crate) struct Ready<'a> {
     options: &'a Options,
@@ -130,13 +131,13 @@ impl Options {
         })
     }
 
-    /// The files that are read beside the data.
+    /// Iterates over the files that are read beside the data.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = PathBuf> {
         let init = Some(&self.init).filter(|init| !matches!(init.as_str(), "k-means++" | "random"));
         init.into_iter().chain(&self.weights).map(PathBuf::from)
     }
 
-    /// The first centroids and the seed, in words.
+    /// Describes the first centroids and the seed in words.
     pub(crate) fn start(&self) -> String {
         let init = format::printable(&self.init);
         let start = match self.init.as_str() {
@@ -151,24 +152,24 @@ impl Options {
         }
     }
 
-    /// What inertia is measured in.
+    /// True for spherical clustering, which sets the unit of inertia.
     pub(crate) fn spherical(&self) -> bool {
         self.spherical
     }
 
-    /// The number that seeds every draw.
+    /// Returns the seed of all random draws.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
 }
 
 impl Ready<'_> {
-    /// The weights, where some were given.
+    /// Returns the weights, if given.
     pub(crate) fn weights(&self) -> Option<&[u32]> {
         self.weights.as_deref()
     }
 
-    /// Clusters with these options, telling progress.
+    /// Clusters with these options, and reports progress.
     pub(crate) fn run(
         &self,
         engine: &mut Engine,
@@ -211,7 +212,7 @@ impl Ready<'_> {
     }
 }
 
-/// A line on stderr that says how far a run is; nothing where stderr is no terminal. It goes away when dropped.
+/// A line on stderr that shows the progress of a run; nothing if stderr is no terminal. It disappears when dropped.
 #[derive(Debug)]
 pub(crate) struct Spinner(ProgressBar);
 
@@ -227,7 +228,7 @@ impl Spinner {
         Self(bar)
     }
 
-    /// Says something else.
+    /// Shows another message.
     pub(crate) fn tell(&self, message: String) {
         self.0.set_message(message);
     }
@@ -239,7 +240,7 @@ impl Drop for Spinner {
     }
 }
 
-/// Why a run ended, as `--json` says it and as people read it.
+/// Returns the reason why a run ended, for `--json` and for people.
 pub(crate) fn stop(stop: Stop) -> (&'static str, &'static str) {
     match stop {
         Stop::Labels => ("labels", "no label changed"),
@@ -249,14 +250,14 @@ pub(crate) fn stop(stop: Stop) -> (&'static str, &'static str) {
     }
 }
 
-/// The int8 grid that values were put on.
+/// The int8 grid of the quantized values.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Grid {
     scale: f32,
     zero_point: i8,
     exact: bool,
     clipped: u64,
-    /// The squared error of the codes over the values' squared distance from their mean.
+    /// The squared error of the codes, divided by the values' squared distance from their mean.
     relative_error: f64,
 }
 
@@ -271,7 +272,7 @@ impl Grid {
         }
     }
 
-    /// One line for people.
+    /// Describes it in one line for people.
     pub(crate) fn words(&self) -> String {
         if self.exact {
             return "exact in int8".to_owned();
@@ -284,7 +285,8 @@ impl Grid {
         if self.clipped > 0 {
             words += &format!(", {} clipped", format::counted(self.clipped, "value"));
         }
-        // Past this, clusters may be those of the grid; values far from 0 and columns of other sizes are the causes.
+        // Above this, the clusters may be artefacts of the grid; causes are values far from 0 and columns of different
+        // sizes.
         if self.relative_error > 0.01 {
             words +=
                 ": coarse for this data; subtract each column's mean, or scale the columns alike";
@@ -293,7 +295,7 @@ impl Grid {
     }
 }
 
-/// What the points are: `1797 points of 64 values (uint8)`.
+/// Describes the points: `1797 points of 64 values (uint8)`.
 pub(crate) fn describe(points: &Points) -> String {
     let kind = match points.values() {
         Values::I8 { .. } => "int8",
@@ -311,7 +313,7 @@ pub(crate) fn describe(points: &Points) -> String {
     )
 }
 
-/// Files to write, which must differ from each other and from all that is read.
+/// Files to write, which must differ from each other and from all files that are read.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     inputs: Vec<PathBuf>,
@@ -321,12 +323,12 @@ pub(crate) struct Outputs {
 impl Outputs {
     pub(crate) fn new(points: &Points, others: impl Iterator<Item = PathBuf>, force: bool) -> Self {
         let mut inputs = vec![points.path().to_owned()];
-        // A tensor's name after a colon makes no file; such an entry stops nothing.
+        // A tensor's name after a colon does not name a file; such an entry has no effect.
         inputs.extend(others);
         Self { inputs, force }
     }
 
-    /// Calls `work` with where `path` is to go.
+    /// Calls `work` with the temporary path for `path`.
     pub(crate) fn with<T>(
         &self,
         path: &Path,
@@ -341,7 +343,7 @@ impl Outputs {
         Ok(work(to)?)
     }
 
-    /// Refuses what cannot be written before anything is computed: each path with its allowed extensions.
+    /// Refuses paths that cannot be written before anything is computed. Each path comes with its allowed extensions.
     pub(crate) fn check(&self, paths: &[(&Path, &[&str])]) -> Result<(), Failure> {
         for (index, (path, extensions)) in paths.iter().enumerate() {
             self.with(path, |to| to.check(extensions))?;

@@ -1,4 +1,4 @@
-//! `tercet compare`: how far two models are from each other.
+//! `tercet compare`: measures the difference between two models.
 
 use std::path::PathBuf;
 
@@ -32,10 +32,10 @@ max_error.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The model that is the truth
+    /// The reference model
     #[arg(value_name = "A")]
     left: PathBuf,
-    /// The model that is measured
+    /// The model to measure
     #[arg(value_name = "B")]
     right: PathBuf,
     #[command(flatten)]

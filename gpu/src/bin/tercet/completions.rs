@@ -1,4 +1,4 @@
-//! `tercet completions`: what a shell needs to complete the command line.
+//! `tercet completions`: prints command-line completions for a shell.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -12,7 +12,7 @@ Examples:
   tercet completions zsh > ~/.zfunc/_tercet
   tercet completions fish > ~/.config/fish/completions/tercet.fish";
 
-/// Print the completions of a shell
+/// Print command-line completions for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

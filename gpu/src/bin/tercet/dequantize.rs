@@ -1,4 +1,4 @@
-//! `tercet dequantize`: a quantized model back in floats.
+//! `tercet dequantize`: converts a quantized model back to floats.
 
 use std::path::PathBuf;
 
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let model = arguments.reading.open(&arguments.input)?;
     let amounts = [(model.path(), Amounts::of(&model))];
     let [amounts] = restoring::amounts(&engine, amounts)?.unwrap_or_default();
-    // What is floats already is copied.
+    // Tensors that are already floats are copied.
     let mut restored = amounts;
     restored.plain = Amount::default();
     let job = restoring::job(restored).with_scratch(edge::dequantize(&amounts));

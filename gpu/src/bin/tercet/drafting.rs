@@ -1,4 +1,4 @@
-//! `--lookup` and `--draft`: what proposes tokens, of commands that write texts.
+//! `--lookup` and `--draft`: draft tokens for commands that write text.
 
 use std::path::PathBuf;
 
@@ -12,22 +12,23 @@ use tercet_host::parallel::Threads;
 
 use crate::failure::Failure;
 
-/// The most tokens that `--lookup` looks for.
+/// Maximum length of the token sequence that `--lookup` searches for.
 const LONGEST: usize = 8;
 
-/// What proposes tokens; no text depends on it.
+/// The source of draft tokens; the text does not depend on it.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Drafting {
-    /// Take in at once what stood behind the last tokens when they came before; it is kept as far as it is what is drawn anyway
+    /// Draft the tokens that followed the same last tokens earlier, and evaluate them at once; those that would be
+    /// drawn anyway are kept
     #[arg(long)]
     lookup: bool,
-    /// The same with what a smaller model of the same vocabulary writes, on the processor
+    /// The same with drafts from a smaller model with the same vocabulary, on the processor
     #[arg(long, value_name = "MODEL", conflicts_with = "lookup")]
     draft: Option<PathBuf>,
 }
 
 impl Drafting {
-    /// The draft's file, which has the vocabulary of a model.
+    /// Opens the draft model's file, which must have the vocabulary of the model.
     pub(crate) fn file(&self, model: &Tokenizer) -> Result<Option<LanguageFile>, Failure> {
         let Some(path) = &self.draft else {
             return Ok(None);
@@ -38,7 +39,7 @@ impl Drafting {
     }
 }
 
-/// What proposes, ready to begin.
+/// A source of drafts, ready to start.
 pub(crate) struct Drafts<'a> {
     lookup: bool,
     model: Option<(&'a LanguageFile, &'a Model<'a, 'a>, RunOptions)>,
@@ -47,8 +48,8 @@ pub(crate) struct Drafts<'a> {
 }
 
 impl<'a> Drafts<'a> {
-    /// With the model of [`Drafting::file`], for a text of so many positions, drawn in such a way; `None` where a window has no end. A
-    /// draft's own context may be shorter.
+    /// Returns drafts with the model of [`Drafting::file`], for a text of so many positions, drawn with the same
+    /// sampler; `None` for a window without end. A draft model's own context may be shorter.
     pub(crate) fn new(
         drafting: &Drafting,
         model: Option<(&'a LanguageFile, &'a Model<'a, 'a>)>,
@@ -72,7 +73,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// Bytes that proposing takes beside the text's own model.
+    /// Returns the bytes that drafting takes beside the text's own model.
     pub(crate) fn bytes(&self) -> Result<usize, Error> {
         let Some((file, model, options)) = &self.model else {
             return Ok(0);
@@ -81,7 +82,7 @@ impl<'a> Drafts<'a> {
         Ok(usage.cache.saturating_add(usage.steps))
     }
 
-    /// Does a work with what proposes.
+    /// Runs a task with the source of drafts.
     pub(crate) fn with<T>(
         &self,
         work: impl FnOnce(Option<&mut dyn Drafter>) -> Result<T, Error>,
@@ -103,7 +104,7 @@ impl<'a> Drafts<'a> {
     }
 }
 
-/// How drafts did, for people; nothing where there was none.
+/// Describes how many drafts were accepted, for people; empty if there were none.
 pub(crate) fn words(drafted: usize, accepted: usize) -> String {
     match drafted {
         0 => String::new(),

@@ -1,7 +1,7 @@
-//! What flows hold in memory on a microcontroller, by which `--profile edge` refuses them.
+//! Memory that flows need on a microcontroller; `--profile edge` refuses flows that need more than allowed.
 //!
-//! Counted is what core's code is given to work in on a 32-bit machine, where the input lies in flash and results are sent away as they
-//! come; the stack is not. Files, reports and pictures are the desk's own.
+//! The numbers count the working memory of core's code on a 32-bit machine, with inputs in flash and results sent away
+//! as they are produced. The stack is not included. Files, reports and pictures exist only on the desktop.
 
 use tercet_core::engine::MagnitudeBin;
 use tercet_core::linear::Layout;
@@ -16,11 +16,11 @@ use tercet_host::{Amounts, BARS, Method, Model, QuantizeOptions};
 
 /// A hit: a row and its score.
 const HIT: usize = 8;
-/// Room for the rows of a range: of more, the best are searched for again with more room.
+/// Room for the rows of a range search: if there are more, the best are searched again with more room.
 const RANGE: usize = 1024;
 
-/// The codes of the points, a label and a distance each, and the clusters: centroids, norms, sums and counts, and a second set of
-/// centroids where the best are kept.
+/// Counts the codes of the points, a label and a distance for each, and the clusters: centroids, norms, sums and
+/// counts, and a second set of centroids if the best are kept.
 pub(crate) fn kmeans(points: usize, dims: usize, options: &KmeansOptions, sphere: bool) -> usize {
     let clusters = options.clusters;
     let table = clusters.saturating_mul(dims);
@@ -35,12 +35,12 @@ pub(crate) fn kmeans(points: usize, dims: usize, options: &KmeansOptions, sphere
     total(&parts)
 }
 
-/// The codes of the centroids and of one point, its label and its distance.
+/// Counts the codes of the centroids and of one point, its label and its distance.
 pub(crate) fn assign(dims: usize, clusters: usize) -> usize {
     total(&[clusters.saturating_mul(dims), dims, 4 + 4])
 }
 
-/// One query as its storage has it, and as floats where those are asked too, and the hits of each.
+/// Counts one query in its storage, and as floats if those are searched too, and the hits of each.
 pub(crate) fn search(dims: usize, options: &SearchOptions) -> usize {
     let floats = matches!(options.storage, Storage::F32);
     let size = match options.storage {
@@ -60,12 +60,12 @@ pub(crate) fn search(dims: usize, options: &SearchOptions) -> usize {
     ])
 }
 
-/// The bins of the optimal rule, the table of a palette's search, or that of the choice among formats; else nothing, since values are coded
-/// as they come.
+/// Counts the bins of the optimal rule, the table of a palette's search, or that of the choice among formats. Otherwise
+/// nothing, because values are quantized as they come.
 pub(crate) fn quantize(model: &Model, options: &QuantizeOptions) -> usize {
     /// Formats that auto chooses from.
     const FORMATS: usize = 6;
-    /// The longest group there may be: what has a limit is below it.
+    /// The longest possible group: any limit is below it.
     const ANY: usize = usize::MAX;
     match options.target {
         Target::Ternary | Target::BitnetHf => {
@@ -81,7 +81,7 @@ pub(crate) fn quantize(model: &Model, options: &QuantizeOptions) -> usize {
     }
 }
 
-/// The codes of one point, the activations and scratch of a run, and the sums that it gives.
+/// Counts the codes of one point, the activations and scratch of a run, and the resulting sums.
 pub(crate) fn network(layers: &[LayerSize]) -> usize {
     total(&[
         layers.first().map_or(0, |first| first.cols),
@@ -91,8 +91,8 @@ pub(crate) fn network(layers: &[LayerSize]) -> usize {
     ])
 }
 
-/// That, for a point at a time of those recorded, what [`calibrate`] takes for its activations, and the bins that the ternary rule
-/// takes for a group of weights.
+/// Counts the memory of [`network`], processing one recorded point at a time, the memory of [`calibrate`] for its
+/// activations, and the bins that the ternary rule needs for a group of weights.
 pub(crate) fn network_build(layers: &[LayerSize], options: &BuildOptions) -> usize {
     let bins = layers.iter().map(|layer| {
         let values = layer.rows.saturating_mul(layer.cols);
@@ -102,7 +102,7 @@ pub(crate) fn network_build(layers: &[LayerSize], options: &BuildOptions) -> usi
             layer.cols
         };
         match layer.layout {
-            // As blocks come, in less than one of them.
+            // Written block by block, in less than the memory of one.
             Layout::Block(_) => 0,
             layout if layout.codes().1 == 1 => ternary::scratch_len(options.rule, group),
             _ => 0,
@@ -115,8 +115,8 @@ pub(crate) fn network_build(layers: &[LayerSize], options: &BuildOptions) -> usi
     ])
 }
 
-/// The buckets of the histogram that the range is chosen from, as wide as the desk's, so that the figures are the same; the extremes alone
-/// need none.
+/// Counts the buckets of the histogram for choosing the range. They are as wide as on the desktop, so the figures are
+/// the same; the extremes alone need none.
 pub(crate) const fn calibrate(method: Method) -> usize {
     match method {
         Method::AbsMax | Method::MinMax => 0,
@@ -124,12 +124,12 @@ pub(crate) const fn calibrate(method: Method) -> usize {
     }
 }
 
-/// The floats of a block, or of one value where there are no blocks.
+/// Counts the floats of a block, or of one value if there are no blocks.
 pub(crate) fn dequantize(amounts: &Amounts) -> usize {
     amounts.longest.saturating_mul(4)
 }
 
-/// The floats of a block of each model, and the sums of a tensor and of all of them.
+/// Counts the floats of a block of each model, and the sums of a tensor and of all tensors.
 pub(crate) fn compare(models: &[Amounts]) -> usize {
     let sums = 2 * size_of::<Comparison>();
     models
@@ -137,7 +137,7 @@ pub(crate) fn compare(models: &[Amounts]) -> usize {
         .fold(sums, |sum, model| sum.saturating_add(dequantize(model)))
 }
 
-/// The floats of a block, and the bars of a histogram.
+/// Counts the floats of a block, and the bars of a histogram.
 pub(crate) fn inspect(amounts: &Amounts) -> usize {
     total(&[dequantize(amounts), BARS * 8])
 }

@@ -1,4 +1,4 @@
-//! `tercet elbow`: how many clusters the data has.
+//! `tercet elbow`: helps to find the number of clusters in the data.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -27,13 +27,13 @@ silhouette of more than 4,096 points of a sample drawn by --seed; neither exists
 JSON (--json): data, points, dims, seed, engine (that was to cluster), engine_note (null, or why the processor did it for some k), best (the k of the highest silhouette, or null), trials[] (k, inertia, \
 iterations, stop, silhouette, davies_bouldin), sampled (null or points that the silhouette is of), files[], seconds.";
 
-/// Cluster with one k after another, and show what each is worth
+/// Cluster with a range of k, and show the quality of each
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     data: Data,
-    /// Numbers of clusters: FIRST..LAST or FIRST..LAST:STEP, the last one included
+    /// Numbers of clusters: FIRST..LAST or FIRST..LAST:STEP, including the last one
     #[arg(long = "k", value_name = "RANGE")]
     range: Range,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Numbers of clusters, by steps.
+/// A range of numbers of clusters with a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     first: usize,
@@ -60,7 +60,7 @@ struct Range {
 }
 
 impl Range {
-    /// All of them, the largest first.
+    /// Iterates over all of them, the largest first.
     fn falling(self) -> impl Iterator<Item = usize> {
         let steps = 0..=(self.last - self.first) / self.step;
         steps.rev().map(move |step| self.first + step * self.step)
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (mut trials, mut sampled, mut note) = (Vec::new(), None, None);
     {
         let spinner = Spinner::new();
-        // The largest first: what k > n refuses is refused at once.
+        // The largest first, so that k > n is refused at once.
         for k in arguments.range.falling() {
             spinner.tell(format!("k = {k}"));
             let found = ready.run(&mut engine, &points, k, &spinner)?;
@@ -176,7 +176,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// One clustering and its scores, and how many points the silhouette is of where that is a sample.
+/// Runs one clustering and computes its scores; also returns the number of points for the silhouette if that uses a
+/// sample.
 fn trial(
     ready: &Ready<'_>,
     found: &KMeansFit,
@@ -204,7 +205,7 @@ fn trial(
     Ok((row, sample))
 }
 
-/// A score, or none where fewer than two clusters have members.
+/// Returns a score, or `None` if fewer than two clusters have members.
 fn scored<T>(score: Result<T, ClusterError>) -> Result<Option<T>, Failure> {
     match score {
         Ok(score) => Ok(Some(score)),

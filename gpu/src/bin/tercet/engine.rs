@@ -1,6 +1,6 @@
-//! The engine that a command runs on: `--backend`, `--explain`, and every flow that engines can do.
+//! The engine that a command runs on: `--backend`, `--explain`, and all flows that engines can do.
 //!
-//! The one place where commands meet engines, through the dispatcher of the library.
+//! This is the only place where commands use engines, through the dispatcher of the library.
 
 use std::error::Error as StdError;
 use std::path::Path;
@@ -24,18 +24,19 @@ use crate::profile::Profiled;
 use crate::progress::Bar;
 use crate::{edge, format};
 
-/// What [`Named`] may name beside instruction sets.
+/// A name that [`Named`] accepts beside instruction sets.
 const AUTO: &str = "auto";
 pub(crate) const CUDA: &str = "cuda";
 
-/// Which engine does the work.
+/// The engine that does the work.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Named {
-    /// What does the work, with the same results: an instruction set of the processor, on one thread or all, or the first CUDA device;
-    /// auto is what costs least here, by size, among what TERCET_BACKEND allows
+    /// The engine to use; results are the same: an instruction set of the processor, on one thread or all, or the first
+    /// CUDA device; auto chooses the cheapest here, by size, among those that TERCET_BACKEND allows
     #[arg(long, value_name = "NAME", value_parser = name(), default_value = AUTO)]
     backend: Choice,
-    /// Say on stderr which engines there were, what each was predicted to take, why one was chosen, what it took, and what would be faster
+    /// Report on stderr the available engines, their predicted times, the reason for the choice, the time taken, and
+    /// what would be faster
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -59,18 +60,18 @@ fn name() -> impl TypedValueParser<Value = Choice> {
     })
 }
 
-/// A variable says something that cannot be done.
+/// An environment variable has an invalid value.
 impl From<SettingsError> for Failure {
     fn from(error: SettingsError) -> Self {
         Self::usage(error)
     }
 }
 
-/// A dispatcher whose notices are warnings on stderr.
+/// Returns a dispatcher whose notices are warnings on stderr.
 pub(crate) fn dispatcher(settings: Settings) -> Dispatcher {
     let told = settings.verbose != Verbose::Silent;
     let warn = move |notice: &Notice| {
-        // That there is no device is told by `info`, and is no failure here.
+        // `info` reports a missing device; it is no failure here.
         let quiet = matches!(notice, Notice::NoDevice { .. } | Notice::Opened { .. });
         if !told && !quiet {
             eprintln!("{}", Failure::new(format_args!("warning: {notice}")));
@@ -82,8 +83,8 @@ pub(crate) fn dispatcher(settings: Settings) -> Dispatcher {
 }
 
 impl Named {
-    /// Makes the instruction set that was named that of the whole process, under edge scalar code. Before any work. The profile, where all
-    /// of the work is to be done by the calling thread alone.
+    /// Makes the requested instruction set that of the whole process; under edge this is scalar code. Must be called
+    /// before any work. Returns the profile if the calling thread alone does all of the work.
     pub(crate) fn settle(&self) -> Result<Option<Profile>, Failure> {
         let profile = self.settings()?.profile;
         match self.backend {
@@ -94,7 +95,7 @@ impl Named {
         Ok(Some(profile).filter(|it| matches!(it, Profile::Edge | Profile::Development)))
     }
 
-    /// How work is to be shared out.
+    /// Returns the settings of the dispatcher.
     fn settings(&self) -> Result<Settings, Failure> {
         let settings = match self.backend {
             Choice::Auto => Settings::from_environment()?,
@@ -121,7 +122,7 @@ impl Named {
         )))
     }
 
-    /// The engine, ready to work.
+    /// Returns the engine, ready to work.
     pub(crate) fn open(&self) -> Result<Engine, Failure> {
         let dispatcher = dispatcher(self.settings()?);
         let dispatcher = match self.backend {
@@ -145,25 +146,25 @@ impl Named {
     }
 }
 
-/// Who does a command's work.
+/// The engine of a command's work.
 #[derive(Debug)]
 pub(crate) struct Engine {
     dispatcher: Dispatcher,
     explain: bool,
-    /// Whether it is to be the device, and no other.
+    /// True if only the device may do the work.
     device: bool,
-    /// Who did it last.
+    /// Name of the engine that worked last.
     name: String,
 }
 
-/// An explanation ends with what came of the prediction, and with what would be faster.
+/// An explanation ends with the actual times, and with what would be faster.
 impl Drop for Engine {
     fn drop(&mut self) {
         if !self.explain {
             return;
         }
         let metrics = self.dispatcher.metrics();
-        // An error, of a file that is not there, says all there is to say.
+        // An error, such as a missing file, needs no explanation.
         if metrics.engines.is_empty() {
             return;
         }
@@ -189,12 +190,12 @@ impl Drop for Engine {
 }
 
 impl Engine {
-    /// What reports call it: who did the last flow, or would be the processor's.
+    /// Returns its name in reports: that of the engine of the last flow, or that of the processor.
     pub(crate) fn name(&self) -> String {
         self.name.clone()
     }
 
-    /// Runs a flow on the engine that costs least for its `job`, or the next if that fails.
+    /// Runs a flow on the engine with the lowest cost for its `job`, or on the next one if that fails.
     pub(crate) fn run<T>(
         &mut self,
         job: Job,
@@ -208,7 +209,7 @@ impl Engine {
         let done = self.dispatcher.run(job, |engine| {
             *name = engine.name();
             match flow(engine) {
-                // Files and options have no part in it: another engine may do the work.
+                // Files and options are not the cause: another engine may do the work.
                 Err(Error::Engine { source, .. }) => Err(EngineError::Failed(source)),
                 done => Ok(done),
             }
@@ -229,7 +230,7 @@ impl Engine {
                         );
                         ("--profile edge", reason.into())
                     }
-                    // Flows tell of their input by themselves.
+                    // Flows themselves report errors of their input.
                     other => (dispatch::Engine::Scalar.name(), other.to_string().into()),
                 };
                 let engine = engine.to_owned();
@@ -238,7 +239,7 @@ impl Engine {
         }
     }
 
-    /// [`KMeans::fit_on`].
+    /// Runs [`KMeans::fit_on`].
     pub(crate) fn fit(
         &mut self,
         kmeans: &mut KMeans<'_>,
@@ -259,7 +260,7 @@ impl Engine {
         })
     }
 
-    /// [`cluster::assign_points`].
+    /// Runs [`cluster::assign_points`].
     pub(crate) fn assign(
         &mut self,
         points: &Points,
@@ -274,7 +275,7 @@ impl Engine {
         })
     }
 
-    /// [`tercet_host::search::search`].
+    /// Runs [`tercet_host::search::search`].
     pub(crate) fn search(
         &mut self,
         base: &Points,
@@ -297,22 +298,23 @@ impl Engine {
         })
     }
 
-    /// Whether it is the device, which was named, and nothing else will do.
+    /// True if the device was requested, so that no other engine may work.
     pub(crate) const fn is_device(&self) -> bool {
         self.device
     }
 
-    /// Whether work is done as on a microcontroller.
+    /// True if work is done as on a microcontroller.
     pub(crate) fn is_edge(&self) -> bool {
         self.dispatcher.settings().profile == Profile::Edge
     }
 
-    /// Whether [`Engine::quantize`] makes this of a model: who names the device is refused what only the processor makes.
+    /// True if [`Engine::quantize`] can make this target. A request for the device is refused for targets that only the
+    /// processor makes.
     pub(crate) fn makes(&self, target: Target) -> bool {
         target != Target::BitnetHf || !self.device
     }
 
-    /// [`tercet_host::quantize`].
+    /// Runs [`tercet_host::quantize`].
     pub(crate) fn quantize(
         &mut self,
         model: &Model,
@@ -320,7 +322,7 @@ impl Engine {
         out: &Path,
         progress: &dyn Progress,
     ) -> Result<Report, Error> {
-        // What cannot be planned is the flow's to refuse.
+        // The flow itself refuses a conversion that cannot be planned.
         let values = coded_values(model, options).unwrap_or(0);
         let operation = match options.target {
             Target::Int8 => Operation::QuantizeInteger,
@@ -328,7 +330,7 @@ impl Engine {
             _ => Operation::Encode,
         };
         let job = Job::each(operation, values, values.saturating_mul(4), values);
-        // Where no engine has a step, or nothing is to be coded.
+        // No engine has a step for it, or there is nothing to quantize.
         let job = match options.target {
             Target::BitnetHf => job.at(Place::Processor),
             _ if values == 0 => job.at(Place::Processor),
@@ -341,7 +343,7 @@ impl Engine {
     }
 }
 
-/// Who did the work, and why not another.
+/// Describes the engine that did the work, and why not another.
 pub(crate) fn words(engine: &str, note: Option<&str>) -> String {
     match note {
         Some(note) => format!("{engine}; {note}"),

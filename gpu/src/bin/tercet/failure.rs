@@ -1,4 +1,4 @@
-//! A failed command: one line for people.
+//! A failed command, described in one line for people.
 
 use std::fmt;
 use std::io;
@@ -23,7 +23,8 @@ enum Kind {
 }
 
 impl Failure {
-    /// A failure with its message; line breaks and other control characters (file names may hold them) are escaped.
+    /// Returns a failure with this message. Line breaks and other control characters, which file names may contain, are
+    /// escaped.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         let message = message.to_string();
         let line = message
@@ -42,12 +43,13 @@ impl Failure {
         }
     }
 
-    /// What a system call on a file said.
+    /// Returns the failure of a system call on a file.
     pub(crate) fn io(path: &Path, action: &str, error: &io::Error) -> Self {
         Self::new(format_args!("{}: cannot {action}: {error}", path.display()))
     }
 
-    /// A failed write to standard output. A reader that left early (`tercet … | head`) is no failure.
+    /// Returns the failure of a write to standard output. A reader that stopped early (`tercet … | head`) is no
+    /// failure.
     pub(crate) fn stdout(error: &io::Error) -> Self {
         let kind = if error.kind() == io::ErrorKind::BrokenPipe {
             Kind::ReaderLeft
@@ -60,7 +62,7 @@ impl Failure {
         }
     }
 
-    /// Options that contradict each other, which only the command at work can see.
+    /// Returns the failure of contradictory options that only the running command can detect.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self {
             kind: Kind::Usage,
@@ -68,7 +70,7 @@ impl Failure {
         }
     }
 
-    /// An interrupt that was waited for.
+    /// Returns the failure of an interrupt that was handled.
     pub(crate) fn interrupted(message: impl fmt::Display) -> Self {
         Self {
             kind: Kind::Interrupted,
@@ -76,7 +78,7 @@ impl Failure {
         }
     }
 
-    /// Tells the failure on stderr, unless nobody is left to hear it, and gives the exit status.
+    /// Writes the failure to stderr, if anybody reads it, and returns the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         if self.kind != Kind::ReaderLeft {
             eprintln!("error: {self}");

@@ -1,17 +1,17 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
-/// Counts as bars of eight heights, one character each; the highest count fills its bar, 0 is the lowest bar.
+/// Formats counts as bars of eight heights, one character each; the highest count fills its bar, 0 is the lowest bar.
 pub(crate) fn spark(counts: &[u64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let top = u128::from(counts.iter().copied().max().unwrap_or(0).max(1));
     counts
         .iter()
-        // Rounded up, so that a count of one still shows beside millions.
+        // Rounded up, so that a count of one is still visible beside millions.
         .map(|&count| BARS[(u128::from(count) * 7).div_ceil(top) as usize])
         .collect()
 }
 
-/// Bytes in powers of 1,024 with three or four digits: `68.8 KiB`.
+/// Formats bytes in powers of 1,024 with three or four digits: `68.8 KiB`.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if count < 1024 {
@@ -31,13 +31,13 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
-/// A number of things: `1 tensor`, `2 tensors`.
+/// Formats a number of things: `1 tensor`, `2 tensors`.
 pub(crate) fn counted(count: u64, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
 }
 
-/// A shape as `64 x 256`; `scalar` where there is no dimension.
+/// Formats a shape as `64 x 256`; `scalar` if there is no dimension.
 pub(crate) fn shape(dims: &[usize]) -> String {
     if dims.is_empty() {
         return "scalar".to_owned();
@@ -48,7 +48,7 @@ pub(crate) fn shape(dims: &[usize]) -> String {
         .join(" x ")
 }
 
-/// Four significant digits, plain where that is short, else with an exponent.
+/// Formats four significant digits, plainly if that is short, else with an exponent.
 pub(crate) fn significant(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
@@ -63,7 +63,7 @@ pub(crate) fn significant(value: f64) -> String {
     }
 }
 
-/// Text from a file, fit for a terminal: control characters would move its cursor, so they are replaced.
+/// Makes text from a file safe for a terminal: replaces control characters, which would move its cursor.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })

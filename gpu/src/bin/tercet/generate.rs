@@ -45,22 +45,23 @@ pub(crate) struct Arguments {
     /// A GGUF file with a model of the architecture bitnet or llama
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The text to continue; control tokens that stand in it are text, bytes that are not UTF-8 become what llama.cpp makes of them
+    /// The text to continue; control tokens in it are plain text, and bytes that are not UTF-8 become what llama.cpp
+    /// makes of them
     #[arg(short, long, value_name = "TEXT", default_value = "")]
     prompt: OsString,
-    /// The most tokens to add
+    /// Maximum number of tokens to add
     #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
     tokens: usize,
     #[command(flatten)]
     sampling: Sampling,
-    /// Take control tokens that stand in the prompt as tokens
+    /// Read control tokens in the prompt as tokens
     #[arg(long)]
     special: bool,
     #[command(flatten)]
     running: Running,
     #[command(flatten)]
     drafting: Drafting,
-    /// Print the digest of the logits in place of the text
+    /// Print the digest of the logits instead of the text
     #[arg(long, conflicts_with = "json")]
     digest: bool,
     #[command(flatten)]
@@ -122,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     let tokens = arguments.tokens.min(room);
-    // The last token is not taken in.
+    // The last token is not evaluated.
     let positions = prompt.len().saturating_add(tokens.saturating_sub(1));
     let options = arguments.running.options(
         &model,
@@ -155,18 +156,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let streams = !(arguments.json || arguments.digest);
     let mut stream = tokenizer.stream(Specials::Hidden);
     for &token in &prompt {
-        // So that what is left out of a first token is left out of the prompt's.
+        // So that text dropped at the start of a first token is dropped from the prompt instead.
         stream.push(token).map_err(Failure::new)?;
     }
     let mut text = String::new();
-    // Another engine that takes over begins anew, with the same tokens.
+    // If another engine takes over, it begins again, with the same tokens.
     let mut told = 0;
     let mut usage = None;
     let mut lost = None;
     let mut begun = !streams;
     let bar =
         (stderr().is_terminal() && prompt.len() > 256).then(|| Steps::new(prompt.len() as u64));
-    // As many steps as if a prompt's tokens came one by one too: more than they will take.
+    // Counts as many steps as if a prompt's tokens came one by one too: at least as many as it will take.
     let products = job(&model, 1, positions);
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
     let job = products.with_scratch(
@@ -179,7 +180,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         usage = Some(options.usage(engine, &file, &model)?);
         let mut number = 0;
         language::run(engine, &file, &model, &options, |decoder| {
-            // Not before all memory is there.
+            // Not before all memory is allocated.
             if !std::mem::replace(&mut begun, true)
                 && let Err(failure) = output::bytes(written)
             {
@@ -218,7 +219,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let generated = match (lost, generated) {
         (None, Some(generated)) => generated,
         (Some(failure), _) => return Err(failure),
-        // None is without a failure.
+        // There is none, and no failure.
         (None, None) => return Ok(()),
     };
     let usage = usage.unwrap_or(scratch);

@@ -1,8 +1,9 @@
-//! The GPUs of this machine, or why there is none. Without the feature `cuda` that is the build itself.
+//! The GPUs of this machine, or the reason why there is none. Without the feature `cuda` the reason is the build
+//! itself.
 
 use serde::Serialize;
 
-/// A device as `tercet info` tells of it.
+/// A device in the report of `tercet info`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Gpu {
     /// Its number, from 0.
@@ -14,14 +15,14 @@ pub(crate) struct Gpu {
     pub(crate) free: u64,
     pub(crate) multiprocessors: u32,
     pub(crate) cache: u64,
-    /// The highest clocks, in MHz; none where the driver does not tell.
+    /// The highest clocks, in MHz; `None` if the driver does not report them.
     pub(crate) clock: Option<u32>,
     pub(crate) memory_clock: Option<u32>,
-    /// Wires between device and memory; none where the driver does not tell.
+    /// Width of the memory bus in bits; `None` if the driver does not report it.
     pub(crate) memory_bus: Option<u32>,
     /// `12.4`.
     pub(crate) driver: String,
-    /// Why the engine cannot use it; none where it can.
+    /// Why the engine cannot use it; `None` if it can.
     pub(crate) refused: Option<&'static str>,
 }
 
@@ -31,7 +32,7 @@ mod found {
 
     use super::Gpu;
 
-    /// Every device, at least one, or the reason why there is none in one line.
+    /// Returns every device, at least one, or in one line the reason why there is none.
     pub(crate) fn all() -> Result<Vec<Gpu>, String> {
         let ask = || -> Result<Vec<Gpu>, CudaError> {
             let devices = 0..device_count()?;
@@ -65,7 +66,7 @@ mod found {
     }
 }
 
-/// Why a build has no devices.
+/// The reason why a build has no devices.
 #[cfg(not(feature = "cuda"))]
 pub(crate) const WITHOUT: &str = "this build has no CUDA: it was made without the feature `cuda`";
 

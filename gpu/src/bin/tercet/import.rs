@@ -1,4 +1,4 @@
-//! `tercet import`: a language model of another make as a GGUF file.
+//! `tercet import`: converts a language model of another format to a GGUF file.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ head_count_kv, head_length, vocab_size, rms_epsilon, rope_base, rope_factor), ti
 quantize's: tensors[] (name, shape, from, to, engine, bits_per_weight, relative_error, sqnr_db, flushed, beside, note), bytes_before, \
 bytes_after, bits_per_weight, engine, engine_note, auto, seconds, megabytes_per_second.";
 
-/// Turn a model of Hugging Face's or llama2.c's into a GGUF file
+/// Convert a Hugging Face or llama2.c model to a GGUF file
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -53,12 +53,12 @@ pub(crate) struct Arguments {
     /// The file to write, .gguf; whole or not at all
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// The vocabulary: a tokenizer.bin of llama2.c, where it does not follow the weights in IN; of a folder another than its own,
-    /// a tokenizer.model or a tokenizer.json
+    /// The vocabulary: a tokenizer.bin of llama2.c, if it does not follow the weights in IN; for a folder, a
+    /// tokenizer.model or a tokenizer.json that replaces its own
     #[arg(long, value_name = "FILE")]
     tokenizer: Option<PathBuf>,
-    /// The type of the matrices, the embedding and the head among them [default: f32 of llama2.c, f16 of a folder, tq2_0 or
-    /// q2_0 of ternary matrices]
+    /// The type of the matrices, including the embedding and the head [default: f32 for llama2.c, f16 for a folder,
+    /// tq2_0 or q2_0 for ternary matrices]
     #[arg(long, value_name = "TYPE", value_parser = dtype())]
     to: Option<DType>,
     /// Replace OUT if it exists
@@ -144,7 +144,7 @@ fn people(report: &ImportReport) -> String {
     )
 }
 
-/// What f16 made of bf16, as a line; empty where nothing changed.
+/// Describes in one line the values that changed from bf16 to f16; empty if none did.
 fn narrowed(report: &ImportReport) -> String {
     let tensors = report.conversion.tensors.iter();
     let narrowed = tensors.filter(|tensor| tensor.from == "bf16" && tensor.to == "f16");

@@ -1,4 +1,4 @@
-//! `tercet inspect`: what is inside a model file.
+//! `tercet inspect`: shows the contents of a model file.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// A safetensors, npy or GGUF file, or the index of a sharded safetensors model
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Look at this tensor only, closely
+    /// Show only this tensor, in detail
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let only = arguments.tensor.as_deref();
     let amounts = [(model.path(), Amounts::listed(&model, only))];
     let [amounts] = restoring::amounts(&engine, amounts)?.unwrap_or_default();
-    // Each tensor is gone through twice.
+    // Each tensor is read twice.
     let mut twice = amounts;
     twice += amounts;
     let job = restoring::job(twice).with_scratch(edge::inspect(&amounts));
@@ -122,7 +122,7 @@ fn people(summary: &Summary) -> String {
     text
 }
 
-/// Why a tensor has no figures.
+/// Returns why a tensor has no figures.
 fn missing(tensor: &TensorSummary) -> &'static str {
     if !tensor.decoded {
         "not decoded"
@@ -133,7 +133,7 @@ fn missing(tensor: &TensorSummary) -> &'static str {
     }
 }
 
-/// One tensor: its figures, then its histogram, a range a line.
+/// Shows one tensor: its figures, then its histogram, one line per range.
 fn closely(tensor: &TensorSummary) -> String {
     use Align::{Left, Right};
     let mut table = Table::new(&[("tensor", Left), (&tensor.name, Left)]);
@@ -166,7 +166,7 @@ fn closely(tensor: &TensorSummary) -> String {
     ]);
     let (low, high) = (f64::from(values.min), f64::from(values.max));
     if low == high {
-        // All in one range without extent.
+        // All values are in one range without extent.
         return text;
     }
     let top = values.histogram.iter().copied().max().unwrap_or(0).max(1);
@@ -184,7 +184,7 @@ fn closely(tensor: &TensorSummary) -> String {
     text
 }
 
-/// A value of metadata that fits a line: chat templates run to pages.
+/// Shortens a metadata value to one line: chat templates can have pages.
 fn shortened(value: &str) -> String {
     const LONGEST: usize = 80;
     match value.char_indices().nth(LONGEST) {

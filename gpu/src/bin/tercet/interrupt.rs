@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin: nothing half-written stays behind.
+//! Handles Ctrl-C and similar signals: no half-written file remains.
 
 use std::io::{self, IsTerminal, Write};
 use std::process;
@@ -9,16 +9,16 @@ use tercet_host::file::abandon;
 use crate::failure::Failure;
 use crate::verify;
 
-/// What a shell reports of a program that Ctrl-C ended: 128 and the signal's number.
+/// The shell's status of a program that Ctrl-C ended: 128 and the signal's number.
 const STATUS: i32 = 130;
 
-/// Whether an interrupt ends the process, is to end an answer alone, or has been asked to.
+/// The effect of an interrupt: it ends the process, it ends only an answer, or it has already been asked to do that.
 static PATIENCE: AtomicU8 = AtomicU8::new(ENDS);
 const ENDS: u8 = 0;
 const ANSWERS: u8 = 1;
 const ASKED: u8 = 2;
 
-/// While it lives, the first interrupt does nothing but to be told by [`Answering::is_over`]; the next ends the process.
+/// While it lives, the first interrupt only makes [`Answering::is_over`] true; the next one ends the process.
 #[derive(Debug)]
 pub(crate) struct Answering(());
 
@@ -28,7 +28,7 @@ impl Answering {
         Self(())
     }
 
-    /// Whether an interrupt came.
+    /// True if there was an interrupt.
     pub(crate) fn is_over(&self) -> bool {
         PATIENCE.load(Ordering::Relaxed) == ASKED
     }
@@ -40,10 +40,10 @@ impl Drop for Answering {
     }
 }
 
-/// From here on, an interrupt (Ctrl-C, SIGINT), SIGTERM and SIGHUP end the process at once, its temporary files removed and the emulators ended
-/// that it runs.
+/// From here on, an interrupt (Ctrl-C, SIGINT), SIGTERM and SIGHUP end the process at once, remove its temporary files
+/// and end its emulators.
 ///
-/// A process that was started with one of them ignored, as `nohup` does, keeps all three as it found them.
+/// If the process was started with one of them ignored, as `nohup` does, all three stay as they were.
 pub(crate) fn handle() -> Result<(), Failure> {
     let stop = || {
         let asked = PATIENCE.compare_exchange(ANSWERS, ASKED, Ordering::Relaxed, Ordering::Relaxed);
@@ -53,9 +53,9 @@ pub(crate) fn handle() -> Result<(), Failure> {
         abandon();
         verify::abandon();
         let mut stderr = io::stderr();
-        // A terminal shows a progress bar and what the key echoes.
+        // A terminal shows a progress bar and the key's echo.
         let line = if stderr.is_terminal() { "\n" } else { "" };
-        // Where nobody reads it, there is nobody to tell.
+        // If nobody reads it, ignore the error.
         let _ = writeln!(
             stderr,
             "{line}error: interrupted; nothing half-written is left"

@@ -1,4 +1,4 @@
-//! `tercet kmeans`: points into clusters.
+//! `tercet kmeans`: clusters points.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -43,7 +43,7 @@ clusters[] (points, weight, radius, representative: null or a row), curve[] (res
 pub(crate) struct Arguments {
     #[command(flatten)]
     data: Data,
-    /// How many clusters
+    /// Number of clusters
     #[arg(short, value_name = "K")]
     k: usize,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     /// Write a report with pictures (.html or .svg)
     #[arg(long, value_name = "OUT")]
     report: Option<PathBuf>,
-    /// Draw the centroids as pictures: WxH, WxHx3 or none [default: where the data looks like images]
+    /// Draw the centroids as images: WxH, WxHx3 or none [default: if the data looks like images]
     #[arg(long, value_name = "SIZE", requires = "report")]
     image: Option<String>,
     /// Replace outputs that exist
@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Every file to be written, with the extensions it may have.
+/// Returns all files to write, with their allowed extensions.
 fn files(arguments: &Arguments) -> Vec<(PathBuf, &'static [&'static str])> {
     const TABLES: &[&str] = &["npy", "safetensors"];
     const PAGES: &[&str] = &["html", "htm", "svg"];
@@ -218,7 +218,7 @@ fn summary(arguments: &Arguments, points: &Points, found: &KMeansFit, start: Ins
     }
 }
 
-/// The figures that table and report begin with.
+/// Returns the figures at the start of the table and the report.
 fn facts(
     arguments: &Arguments,
     points: &Points,

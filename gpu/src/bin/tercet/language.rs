@@ -1,4 +1,4 @@
-//! What commands of language models share: how a model is run, and the job that it is.
+//! Shared parts of the language model commands: how a model is run, and its job.
 
 use std::path::Path;
 
@@ -11,23 +11,23 @@ use tercet_host::language::RunOptions;
 use crate::engine::Engine;
 use crate::failure::Failure;
 
-/// How a model is run; all of it is part of what comes of it.
+/// How a model is run; the result depends on all of it.
 #[derive(Clone, Copy, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(try_from = "Names", into = "Names")]
 pub(crate) struct Running {
-    /// Attend to the last W positions alone, in memory that does not grow; a text may then be of any length
+    /// Attend only to the last W positions, in memory that does not grow; a text may then have any length
     #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
     window: Option<u32>,
     /// With --window: attend to the first G positions always
     #[arg(long, value_name = "G", requires = "window")]
     sinks: Option<u32>,
-    /// With --window: attend to every S-th position before too; memory then grows with the text
+    /// With --window: also attend to every S-th position before it; memory then grows with the text
     #[arg(long, value_name = "S", requires = "window", value_parser = clap::value_parser!(u32).range(1..))]
     stride: Option<u32>,
-    /// How keys and values are kept [default: as the file says, int8 for bitnet, int16-8 for others]
+    /// How to store keys and values [default: as the file says, int8 for bitnet, int16-8 for others]
     #[arg(long, value_name = "TYPE", value_parser = kind())]
     kv: Option<CacheType>,
-    /// The gated activation, for a file that is known to name a wrong one [default: as the file or its architecture says]
+    /// The gated activation, for a file that names a wrong one [default: as the file or its architecture says]
     #[arg(long, value_name = "NAME", value_parser = gate())]
     activation: Option<Gate>,
 }
@@ -44,7 +44,7 @@ fn gate() -> impl TypedValueParser<Value = Gate> {
     })
 }
 
-/// [`Running`] in a session's file.
+/// [`Running`] in the file of a session.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Names {
@@ -96,7 +96,7 @@ impl TryFrom<Names> for Running {
 }
 
 impl Running {
-    /// These, and of what was not asked for that of others; a window is one with its sinks and stride.
+    /// Returns these options, with missing ones from `other`. A window includes its sinks and stride.
     pub(crate) fn or(self, other: Self) -> Self {
         let attended = if self.window.is_some() { self } else { other };
         Self {
@@ -106,7 +106,7 @@ impl Running {
         }
     }
 
-    /// The model as it is to be run.
+    /// Returns the model with these options.
     pub(crate) fn model<'a, 'l>(&self, model: Model<'a, 'l>) -> Model<'a, 'l> {
         match self.activation {
             Some(gate) => model.with_gate(gate),
@@ -114,7 +114,7 @@ impl Running {
         }
     }
 
-    /// What is attended to.
+    /// Returns the positions that are attended to.
     pub(crate) fn pattern(&self, model: &Model<'_, '_>) -> Result<Pattern, Failure> {
         let config = model.config();
         let Some(window) = self.window else {
@@ -134,8 +134,8 @@ impl Running {
         }
     }
 
-    /// As [`tercet_host::language::run`] takes it, for a context of so many positions. A microcontroller takes a prompt
-    /// in row by row, in the least memory: nothing but memory and speed depends on it.
+    /// Returns the options for [`tercet_host::language::run`], for a context of so many positions. A microcontroller
+    /// reads a prompt row by row, in the least memory: only memory and speed depend on it.
     pub(crate) fn options(
         &self,
         model: &Model<'_, '_>,
@@ -154,13 +154,13 @@ impl Running {
     }
 }
 
-/// Tokens a second; `None` where no time was taken, or no token.
+/// Returns tokens per second; `None` if no time passed, or there was no token.
 pub(crate) fn rate(tokens: usize, seconds: f64) -> Option<f64> {
     (tokens > 0 && seconds > 0.0).then(|| tokens as f64 / seconds)
 }
 
-/// The products of so many steps of so many rows. One of blocks with an activation of 16 bits counts as two with one of 8: some engines multiply two
-/// planes, others in lanes that are twice as wide.
+/// Returns the products of so many steps with so many rows. A product of blocks with 16-bit activations counts as two
+/// with 8-bit ones: some engines multiply two planes, others in lanes that are twice as wide.
 pub(crate) fn job(model: &Model<'_, '_>, rows: usize, steps: usize) -> Job {
     let none = Job::products(0, 0, 0, rows).with_items(0);
     let weights = model.layers().iter().flat_map(Layer::weights);
@@ -180,7 +180,7 @@ pub(crate) fn job(model: &Model<'_, '_>, rows: usize, steps: usize) -> Job {
     step.repeated(steps as u64)
 }
 
-/// What a device multiplies of a model, in words for a report; empty where it is not a device that ran it.
+/// Describes for a report which products of a model a device does; empty if no device ran it.
 pub(crate) fn shares(model: &Model<'_, '_>, engine: &str) -> Option<String> {
     if !engine.contains(crate::engine::CUDA) {
         return None;
@@ -202,7 +202,7 @@ pub(crate) fn shares(model: &Model<'_, '_>, engine: &str) -> Option<String> {
     ))
 }
 
-/// The path for a message.
+/// Returns the path for a message.
 pub(crate) fn name(path: &Path) -> String {
     crate::format::printable(&path.display().to_string())
 }

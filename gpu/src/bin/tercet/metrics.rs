@@ -1,4 +1,4 @@
-//! `--metrics FILE`: what was counted.
+//! `--metrics FILE`: writes the counters.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counts from now on. A file that is there is refused before any work.
+    /// Starts counting. Refuses an existing file before any work.
     pub(crate) fn start(path: &Path) -> Result<Self, Failure> {
         if path.exists() {
             let path = path.display();
@@ -30,9 +30,9 @@ impl Metrics {
         })
     }
 
-    /// Writes them: JSON where the file is called so, else Prometheus' text.
+    /// Writes the figures: as JSON if the file's name says so, else as Prometheus text.
     pub(crate) fn write(self) -> Result<(), Failure> {
-        // Whose kernels worked, where the build counts them.
+        // The instruction sets whose kernels worked, if the build counts them.
         for taken in taken() {
             for (thread, count) in [("main", taken.by_main), ("other", taken.by_others)] {
                 if count > 0 {

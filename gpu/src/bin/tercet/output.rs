@@ -1,4 +1,4 @@
-//! Standard output, written whole and without panics.
+//! Writes to standard output, completely and without panics.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
     bytes(text.as_bytes())
 }
 
-/// Writes bytes as they are.
+/// Writes bytes unchanged.
 pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)
@@ -27,7 +27,7 @@ pub(crate) fn json(report: &impl Serialize) -> Result<(), Failure> {
     text(&json)
 }
 
-/// Writes a report as JSON in one line: one of many.
+/// Writes a report as JSON on one line, as one of many.
 pub(crate) fn json_line(report: &impl Serialize) -> Result<(), Failure> {
     let mut json = serde_json::to_string(report)
         .map_err(|error| Failure::new(format_args!("cannot write the report as JSON: {error}")))?;

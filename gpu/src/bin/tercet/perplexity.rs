@@ -1,4 +1,4 @@
-//! `tercet perplexity`: how well a language model foretells a text.
+//! `tercet perplexity`: measures how well a language model predicts a text.
 
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ tercet quantize --to auto --importance takes it.
 JSON (--json): tokens (of the text), count (that were scored), bytes (that they stand for), sum (of costs, in units of 2^-32 nats), mean \
 (nats a token), perplexity, bits_per_byte, context, llama_cpp, cache, engine, engine_note, recorded (null or the number of matrices), seconds.";
 
-/// Say how well a language model foretells a text
+/// Measure how well a language model predicts a text
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -48,16 +48,16 @@ pub(crate) struct Arguments {
     /// The text; bytes that are not UTF-8 become what llama.cpp makes of them
     #[arg(value_name = "FILE", required_unless_present = "tokens")]
     file: Option<PathBuf>,
-    /// Take tokens from a file, decimal numbers with anything else between them, in place of a text
+    /// Read tokens from a file instead of a text: decimal numbers with anything else between them
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     tokens: Option<PathBuf>,
-    /// Tokens of a window [default: the model's context]
+    /// Tokens per window [default: the model's context]
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(2..))]
     context: Option<u32>,
     /// Score as llama-perplexity does
     #[arg(long)]
     llama_cpp: bool,
-    /// Write how large the inputs of each matrix are to a GGUF file
+    /// Write the sums of squares of each matrix' inputs to a GGUF file
     #[arg(long, value_name = "OUT")]
     record: Option<PathBuf>,
     /// Replace OUT if it exists
@@ -90,7 +90,7 @@ struct Report<'a> {
     seconds: f64,
 }
 
-/// The numbers of a text.
+/// Returns the numbers in a text.
 fn numbers(path: &Path, tokens: u32) -> Result<Vec<u32>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::io(path, "read", &error))?;
     let words = text
@@ -107,7 +107,7 @@ fn numbers(path: &Path, tokens: u32) -> Result<Vec<u32>, Failure> {
         .collect()
 }
 
-/// What is scored.
+/// The input to score.
 #[derive(Clone, Copy)]
 enum Text<'a> {
     /// The text of a file.
@@ -116,19 +116,19 @@ enum Text<'a> {
     Tokens(&'a Path),
 }
 
-/// How it is scored.
+/// Options of the scoring.
 struct How<'a> {
     running: &'a Running,
-    /// Tokens of a window; `None`: the model's context.
+    /// Tokens per window; `None` for the model's context.
     context: Option<u32>,
     llama_cpp: bool,
-    /// Where the matrices' inputs are to go, if anywhere, and whether what is there goes.
+    /// Target of the matrices' inputs, if any, and true if an existing file may be replaced.
     record: Option<(&'a Path, bool)>,
 }
 
-/// What came of it.
+/// The result of scoring.
 pub(crate) struct Scored {
-    /// Of the text.
+    /// Tokens of the text.
     pub(crate) tokens: usize,
     pub(crate) cost: Cost,
     pub(crate) context: u32,
@@ -164,7 +164,7 @@ fn score(
     let (source, tokens) = match text {
         Text::Of(path) => {
             let text = std::fs::read(path).map_err(|error| Failure::io(path, "read", &error))?;
-            // llama-perplexity has the token that begins texts once in its tokens.
+            // llama-perplexity has the token that begins texts once, at the start.
             let encoding = Encoding {
                 ends: how.llama_cpp,
                 ..Encoding::default()
@@ -193,7 +193,7 @@ fn score(
             format::counted(tokens.len() as u64, "token")
         )));
     }
-    // Refused before the work, not after it.
+    // Refuse before the work, not after it.
     let output = how
         .record
         .map(|(out, force)| Output::create(out, [path, source], force))
@@ -226,7 +226,7 @@ fn score(
     let recorded = match (output, &inputs) {
         (Some(output), Some(inputs)) => {
             let count = u32::try_from(windows.count(tokens.len())).unwrap_or(u32::MAX);
-            // The name alone: a file says nothing of folders.
+            // Only the name: a file should not contain folders.
             let text = source.file_name().unwrap_or_default().to_string_lossy();
             inputs.write(output, &text, (count, context))?;
             Some(inputs.matrices().filter(|(_, rows, _)| *rows > 0).count())

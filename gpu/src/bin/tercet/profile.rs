@@ -1,18 +1,19 @@
-//! `--profile` and `--edge-memory`: what commands are run for.
+//! `--profile` and `--edge-memory`: the purpose that commands are run for.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_gpu::dispatch::{Profile, Settings};
 
 use crate::failure::Failure;
 
-/// For what a command is run.
+/// The purpose that a command is run for.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Profiled {
-    /// What may do the work: any engine; development: the calling thread alone; cpu: no device; gpu: the device first; edge: as on a
-    /// microcontroller, scalar code on one thread with little memory, or not at all [default: TERCET_PROFILE, else auto]
+    /// Engines that may do the work: any engine; development: only the calling thread; cpu: no device; gpu: the device
+    /// first; edge: as on a microcontroller, scalar code on one thread with little memory, or not at all [default:
+    /// TERCET_PROFILE, else auto]
     #[arg(long, value_name = "NAME", value_parser = name())]
     profile: Option<Profile>,
-    /// Bytes that work may take under edge [default: TERCET_EDGE_MEMORY, else 16384]
+    /// Bytes of memory that work may use under edge [default: TERCET_EDGE_MEMORY, else 16384]
     #[arg(long, value_name = "BYTES")]
     edge_memory: Option<usize>,
 }
@@ -23,7 +24,7 @@ fn name() -> impl TypedValueParser<Value = Profile> {
 }
 
 impl Profiled {
-    /// Settings with what was asked for in place of what the environment asks for.
+    /// Returns the settings, with requested options in place of those of the environment.
     pub(crate) fn settings(self, mut settings: Settings) -> Result<Settings, Failure> {
         settings.profile = self.profile.unwrap_or(settings.profile);
         if let Some(bytes) = self.edge_memory {

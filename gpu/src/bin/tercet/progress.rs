@@ -1,16 +1,16 @@
-//! The progress bar: on stderr, and only where that is a terminal.
+//! The progress bar on stderr, shown only if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tercet_host::Progress;
 
 use crate::format::printable;
 
-/// A bar over the bytes read, with the name of the tensor at work. It goes away when dropped.
+/// A bar for the bytes read, with the name of the current tensor. It disappears when dropped.
 #[derive(Debug)]
 pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
-    /// A bar on stderr; invisible where stderr is no terminal.
+    /// Returns a bar on stderr, invisible if stderr is no terminal.
     pub(crate) fn new() -> Self {
         // indicatif's own stderr target draws nothing unless it is a terminal.
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
@@ -38,14 +38,14 @@ impl Progress for Bar {
     }
 }
 
-/// A bar over steps, with the name of the one at work. It goes away when dropped.
+/// A bar for steps, with the name of the current one. It disappears when dropped.
 ///
-/// It is drawn between steps only, so that nothing disturbs what they time.
+/// It is drawn only between steps, so that it does not disturb their timing.
 #[derive(Debug)]
 pub(crate) struct Steps(ProgressBar);
 
 impl Steps {
-    /// A bar of so many steps on stderr; invisible where stderr is no terminal.
+    /// Returns a bar of so many steps on stderr, invisible if stderr is no terminal.
     pub(crate) fn new(steps: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{bar:30} {pos:>4} / {len}  {wide_msg}");
@@ -55,7 +55,7 @@ impl Steps {
         })
     }
 
-    /// So many steps are done.
+    /// Sets the number of finished steps.
     pub(crate) fn reach(&self, done: u64, name: &'static str) {
         self.0.set_position(done);
         self.0.set_message(name);

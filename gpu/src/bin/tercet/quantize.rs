@@ -1,4 +1,4 @@
-//! `tercet quantize`: a model in another format, and what that cost.
+//! `tercet quantize`: converts a model to another format, and reports the loss.
 
 use std::path::PathBuf;
 
@@ -71,33 +71,34 @@ pub(crate) struct Arguments {
     /// The format of the quantized tensors
     #[arg(long, value_name = "FORMAT", value_parser = target())]
     to: Target,
-    /// Which values become ±1 in ternary formats [default: absmax (ggml's) in GGUF, optimal for auto, absmean elsewhere]
+    /// Which values become ±1 in ternary formats [default: absmax (ggml's) in GGUF, optimal for auto, absmean
+    /// elsewhere]
     #[arg(long, value_name = "RULE", value_parser = rule())]
     rule: Option<Rule>,
-    /// Where a ternary scale comes from: the rule, or least squares over the values that became ±1
+    /// Source of a ternary scale: the rule, or least squares over the values that became ±1
     #[arg(long, value_name = "SCALE", value_parser = scale(), default_value = "rule")]
     scale: ScaleRule,
-    /// Which values share a scale in int8 and ternary (tensor, row or block:N), and a palette too (tensor, row or rows:N)
-    /// [default: tensor; int8: row]
+    /// Which values share a scale in int8 and ternary (tensor, row or block:N), and in a palette (tensor, row or
+    /// rows:N) [default: tensor; int8: row]
     #[arg(long, value_name = "GROUP")]
     per: Option<Per>,
     /// Codes of int8: symmetric, or affine with a zero point (ONNX)
     #[arg(long, value_name = "GRID", value_parser = grid(), default_value = "symmetric")]
     grid: Grid,
-    /// How much the squared error of each value counts. For palettes a file with a tensor of the same name and shape for each, none
-    /// negative; for auto what tercet perplexity --record wrote, or llama-imatrix
+    /// Weight of each value's squared error. For palettes a file with a tensor of the same name and shape for each,
+    /// none negative; for auto a file of tercet perplexity --record or llama-imatrix
     #[arg(long, value_name = "FILE")]
     importance: Option<PathBuf>,
-    /// Bits a weight that auto may spend, over all tensors that it chooses for
+    /// Bits per weight that auto may use, over all tensors that it chooses for
     #[arg(long, value_name = "BITS", required_if_eq("to", "auto"))]
     bits: Option<f64>,
-    /// Whether the weight_scale that bitnet-hf writes divides or multiplies; loaders differ
+    /// Meaning of the weight_scale that bitnet-hf writes: it divides or multiplies; loaders differ
     #[arg(long, value_name = "MEANING", value_parser = weight_scale(), default_value = "divisor")]
     weight_scale: WeightScale,
     /// Quantize only tensors with a matching name; may be repeated
     #[arg(long, value_name = "GLOB")]
     include: Vec<String>,
-    /// Copy tensors with a matching name as they are; may be repeated
+    /// Copy tensors with a matching name unchanged; may be repeated
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
     /// Score this text with the language model before and after
@@ -152,7 +153,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             model.path().display()
         )));
     }
-    // Before anything is written, so that what cannot be scored costs nothing.
+    // Before anything is written, so that a text that cannot be scored costs nothing.
     let text = arguments.perplexity.as_deref();
     let before = text.map(|text| of_text(&mut engine, &arguments.input, text));
     let before = before.transpose()?;
@@ -174,7 +175,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     output::text(&format!("{}{scored}", people(&conversion)))
 }
 
-/// The report as JSON has it.
+/// The report in JSON.
 #[derive(Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]
@@ -183,7 +184,7 @@ struct Whole<'a> {
     perplexity: Option<Perplexity>,
 }
 
-/// What a text costs the model, before and after.
+/// The scores of a text before and after.
 #[derive(Clone, Copy, Serialize)]
 struct Perplexity {
     tokens: usize,
@@ -193,7 +194,7 @@ struct Perplexity {
     after: Figures,
 }
 
-/// Those of `tercet perplexity`.
+/// The figures of `tercet perplexity`.
 #[derive(Clone, Copy, Serialize)]
 struct Figures {
     sum: i64,
@@ -232,7 +233,7 @@ impl Perplexity {
 
 fn people(report: &Report) -> String {
     use Align::{Left, Right};
-    // Columns for what palettes are set beside, where there are any.
+    // Columns for the formats that palettes are compared with, if there are any.
     let beside: &[(&str, &str)] = match report.tensors.iter().any(|t| !t.beside.is_empty()) {
         true => &[("q4_0", "in q4_0"), ("q8_0", "in q8_0")],
         false => &[],
@@ -291,9 +292,9 @@ fn people(report: &Report) -> String {
     )
 }
 
-/// How far `auto` may be from the best choice, as a line.
+/// Describes in one line how far `auto` may be from the best choice.
 fn guarantee(auto: &AutoReport) -> String {
-    // Rounded up, so that the line holds.
+    // Rounded up, so that the statement holds.
     let percent = match auto.gap {
         0.0 => 0.0,
         gap => (gap / auto.squared_error * 1e4).ceil() / 100.0,

@@ -1,4 +1,4 @@
-//! Options for what model files do not say about themselves.
+//! Options for facts that model files do not state.
 
 use std::path::Path;
 
@@ -10,20 +10,20 @@ use tercet_host::{Model, Reading};
 use crate::failure::Failure;
 use crate::words::words;
 
-/// How to read tensors whose file leaves their meaning open.
+/// How to read tensors whose file does not define their meaning.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(skip)] // its name would clash with that of the subcommand it is part of
 pub(crate) struct Arguments {
-    /// Whether the weight_scale beside packed Hugging Face BitNet weights divides or multiplies; files differ
+    /// Meaning of the weight_scale beside packed Hugging Face BitNet weights: it divides or multiplies; files differ
     #[arg(long, value_name = "MEANING", value_parser = weight_scale(), default_value = "divisor")]
     weight_scale: WeightScale,
-    /// The layout of I2_S tensors, by the machine that their file was made for; without it they are not read
+    /// The layout of I2_S tensors, named by the machine that their file was made for; without it they are not read
     #[arg(long, value_name = "LAYOUT", value_parser = i2_s())]
     i2_s: Option<Layout>,
 }
 
 impl Arguments {
-    /// Opens a model to be read so.
+    /// Opens a model to be read in this way.
     pub(crate) fn open(self, path: &Path) -> Result<Model, Failure> {
         let reading = Reading {
             weight_scale: self.weight_scale,
@@ -33,7 +33,7 @@ impl Arguments {
     }
 }
 
-/// The two meanings of a `weight_scale`.
+/// Parses the two meanings of a `weight_scale`.
 pub(crate) fn weight_scale() -> impl TypedValueParser<Value = WeightScale> {
     words(&[
         ("divisor", WeightScale::Divisor),

@@ -1,4 +1,4 @@
-//! What commands that restore models have in common: how much it is, and whose work.
+//! Shared parts of commands that restore models: the amount of work, and its engine.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use tercet_host::{Amounts, Error};
 use crate::engine::{CUDA, Engine};
 use crate::failure::Failure;
 
-/// What is restored of models; where nothing is that a device could, what the processor reads.
+/// Returns the job of restoring models; if a device could restore nothing, the job of reading them on the processor.
 pub(crate) fn job(amounts: Amounts) -> Job {
     let (there, place) = match amounts.on_engines() {
         restored if restored.values > 0 => (restored, Place::Host),
@@ -16,7 +16,7 @@ pub(crate) fn job(amounts: Amounts) -> Job {
     };
     let bytes_out = there.values.saturating_mul(4);
     let job = if amounts.codes.values > amounts.blocks.values + amounts.palettes.values {
-        // Scales lie beside codes.
+        // Scales are stored beside codes.
         let scales = amounts.codes.groups.saturating_mul(4);
         let bytes_in = there.bytes.saturating_add(scales);
         let groups = usize::try_from(amounts.codes.groups).unwrap_or(usize::MAX);
@@ -27,9 +27,9 @@ pub(crate) fn job(amounts: Amounts) -> Job {
     job.at(place)
 }
 
-/// What there is, or nothing of a model that cannot be read: whoever reads it tells why.
+/// Returns the amounts of each model, or zero for a model that cannot be read: its reader reports the reason.
 ///
-/// Refuses, where the device is named, what holds nothing that a device restores.
+/// If the device was requested, refuses models without anything that a device restores.
 pub(crate) fn amounts<const N: usize>(
     engine: &Engine,
     models: [(&Path, Result<Amounts, Error>); N],
@@ -56,7 +56,7 @@ pub(crate) fn amounts<const N: usize>(
     Ok(Some(all))
 }
 
-/// Why the engine did not restore it all, as a line.
+/// Returns a line with the reason why the engine did not restore everything.
 pub(crate) fn note(note: Option<&str>) -> String {
     note.map_or_else(String::new, |note| {
         format!("partly by the processor: {note}\n")

@@ -1,9 +1,9 @@
-//! How tokens are drawn: the options of commands that write texts.
+//! Sampling options of commands that write text.
 
 use serde::{Deserialize, Serialize};
 use tercet_core::model::Sampler;
 
-/// A number that a range holds, said in words.
+/// Parses a number within a range, which is described in words.
 fn within(text: &str, range: impl Fn(f32) -> bool, words: &str) -> Result<f32, String> {
     match text.parse() {
         Ok(number) if range(number) => Ok(number),
@@ -26,7 +26,7 @@ fn penalty(text: &str) -> Result<f32, String> {
     within(text, range, "more than 0")
 }
 
-/// What was not asked for is `None`, so that a session's own holds.
+/// Options that were not given are `None`, so that those of a session apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, clap::Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sampling {
@@ -39,22 +39,22 @@ pub(crate) struct Sampling {
     /// Draw among the fewest tokens whose share reaches P [default: 1]
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = share)]
     top_p: Option<f32>,
-    /// Draw among tokens that are P times as likely as the likeliest at least [default: 0]
+    /// Draw among tokens that are at least P times as likely as the likeliest [default: 0]
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = share)]
     min_p: Option<f32>,
-    /// Divide logits of the last tokens by R, those below 0 times R [default: 1]
+    /// Divide the logits of the last tokens by R, multiply those below 0 by R [default: 1]
     #[arg(long, value_name = "R", allow_negative_numbers = true, value_parser = penalty)]
     repeat_penalty: Option<f32>,
-    /// How many of the last tokens --repeat-penalty is for [default: 64]
+    /// Number of last tokens for --repeat-penalty [default: 64]
     #[arg(long, value_name = "N")]
     repeat_last: Option<usize>,
-    /// What draws follow from [default: 0]
+    /// Seed of the random draws [default: 0]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
 }
 
 impl Sampling {
-    /// These, and of what was not asked for that of others.
+    /// Returns these options, with missing ones from `other`.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             temp: self.temp.or(other.temp),
@@ -67,7 +67,7 @@ impl Sampling {
         }
     }
 
-    /// What draws the tokens.
+    /// Returns the sampler of the tokens.
     pub(crate) fn sampler(&self) -> Sampler {
         let greedy = Sampler::GREEDY;
         Sampler {
@@ -81,7 +81,7 @@ impl Sampling {
         }
     }
 
-    /// How many of the last tokens a penalty is for.
+    /// Returns the number of last tokens for the penalty.
     pub(crate) fn recent(&self) -> usize {
         self.repeat_last.unwrap_or(64)
     }

@@ -1,4 +1,4 @@
-//! `tercet search`: the rows of a matrix that are nearest to each query.
+//! `tercet search`: finds the rows of a matrix that are nearest to each query.
 
 use std::path::PathBuf;
 
@@ -30,9 +30,9 @@ a scale for each row, for dot with one for the base, for l2 on one grid of base 
 JSON (--json): rows, dims, queries, metric, storage, storage_bytes, exact (no value was rounded), reranked \
 (candidates a query, or null), recall (or null), engine (that searched), engine_note (null, or why it is not the one asked for), hits[][] (index, score). The score of l2 is the squared distance.";
 
-/// Queries that people see.
+/// Queries shown to people.
 const SHOWN: usize = 20;
-/// Hits of a query that people see.
+/// Hits per query shown to people.
 const HITS: usize = 5;
 
 /// Find the rows of BASE that are nearest to each of QUERIES
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     /// The rows to search for: FILE or FILE:TENSOR
     #[arg(value_name = "QUERIES")]
     queries: String,
-    /// How many rows to find for each query
+    /// Number of rows to find for each query
     #[arg(
         short,
         value_name = "K",
@@ -53,19 +53,19 @@ pub(crate) struct Arguments {
         conflicts_with = "threshold"
     )]
     k: usize,
-    /// Find every row at least as good as this instead: a dot product, a cosine or a squared distance
+    /// Instead find every row at least as good as this: a dot product, a cosine or a squared distance
     #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
     threshold: Option<f32>,
-    /// What near means: the largest cosine or dot product, or the smallest squared distance
+    /// Meaning of near: the largest cosine or dot product, or the smallest squared distance
     #[arg(long, value_name = "METRIC", value_parser = metric(), default_value = "cosine")]
     metric: MetricKind,
-    /// How the base is held: 8, about 2, 16 or 32 bits a value
+    /// How to store the base: 8, about 2, 16 or 32 bits per value
     #[arg(long, value_name = "STORAGE", value_parser = storage(), default_value = "int8")]
     storage: Storage,
     /// Take N candidates for each query, at least K, and keep the best of them by their f32 values
     #[arg(long, value_name = "N", conflicts_with = "threshold")]
     rerank: Option<usize>,
-    /// Do not search by f32 values too, which recall takes
+    /// Do not also search by f32 values, which the recall needs
     #[arg(long)]
     no_recall: bool,
     /// Write the rows found as int64, queries x K
@@ -178,7 +178,7 @@ fn people(report: &SearchReport) -> String {
     text
 }
 
-/// The first hits of a query, and how many there are beyond.
+/// Formats the first hits of a query, and the number of others.
 fn nearest(hits: &[Neighbour]) -> String {
     if hits.is_empty() {
         return "none".to_owned();

@@ -1,13 +1,13 @@
-//! Text tables: columns padded to their widest cell, one space-padded line a row; names shortened for a terminal.
+//! Text tables: columns are padded to their widest cell, with one line per row; names are shortened for a terminal.
 
 use std::io::{self, IsTerminal};
 
 use crate::format::printable;
 
-/// No name is made shorter than this.
+/// Minimum length of a shortened name.
 const SHORTEST: usize = 16;
 
-/// On which side a column's cells are padded.
+/// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     /// Words.
@@ -16,7 +16,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A table that is filled row by row and then printed whole.
+/// A table that is filled row by row and then printed as a whole.
 #[derive(Debug)]
 pub(crate) struct Table {
     heads: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// An empty table with a head and an alignment for each column.
+    /// Returns an empty table with a head and an alignment for each column.
     pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
         Self {
             heads: columns.iter().map(|(head, _)| printable(head)).collect(),
@@ -44,17 +44,17 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The table as lines, each ended by a newline and free of trailing blanks.
+    /// Returns the table as lines, each ending in a newline and without trailing blanks.
     ///
-    /// Where standard output is a terminal, the first column is shortened as far as the lines need to fit it; a pipe
-    /// or a file gets every name whole.
+    /// If standard output is a terminal, the first column is shortened as needed to fit it; a pipe or a file gets every
+    /// full name.
     pub(crate) fn render(&self) -> String {
         let terminal = io::stdout().is_terminal();
         let size = terminal.then(terminal_size::terminal_size).flatten();
         self.lines(size.map_or(usize::MAX, |(width, _)| usize::from(width.0)))
     }
 
-    /// The table in lines of at most `room` characters, if names of [`SHORTEST`] make that possible.
+    /// Returns the table in lines of at most `room` characters, if names of [`SHORTEST`] make that possible.
     fn lines(&self, room: usize) -> String {
         let lines = || std::iter::once(&self.heads).chain(&self.rows);
         let widths: Vec<usize> = (0..self.heads.len())
@@ -86,7 +86,7 @@ impl Table {
     }
 }
 
-/// A cell of at most `room` characters, its middle left out: names differ at both ends.
+/// Shortens a cell to at most `room` characters by removing its middle: names differ at both ends.
 fn shortened(cell: &str, room: usize) -> String {
     let length = width(cell);
     if length <= room {
@@ -131,7 +131,7 @@ mod tests {
              model.lay…roj.weight      1\n\
              ☃.bias                12345\n"
         );
-        // Names stay readable, wherever the lines then break.
+        // Names stay readable, even if the lines then wrap.
         assert_eq!(table.lines(0), table.lines(23));
         assert!(table.lines(0).contains("model.l…j.weight      1\n"));
     }

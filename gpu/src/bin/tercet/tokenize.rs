@@ -1,4 +1,4 @@
-//! `tercet tokenize`: text to a model's tokens, and back.
+//! `tercet tokenize`: converts text to a model's tokens, and back.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -48,13 +48,14 @@ pub(crate) struct Arguments {
     /// Add neither BOS nor EOS, whatever the model says
     #[arg(long)]
     no_bos: bool,
-    /// Take special tokens that stand in the text for these tokens; with --decode, show their texts
+    /// Read special tokens in the text as these tokens; with --decode, show their texts
     #[arg(long)]
     special: bool,
-    /// Keep bytes that are no UTF-8, which llama.cpp replaces in byte-level vocabularies; a byte without a token is an error
+    /// Keep bytes that are not UTF-8, which llama.cpp replaces in byte-level vocabularies; a byte without a token is an
+    /// error
     #[arg(long)]
     exact: bool,
-    /// Cut the text as the pre-tokenizer of that name does, whatever the model says (see tokenizer.ggml.pre)
+    /// Split the text as the pre-tokenizer of that name does, whatever the model says (see tokenizer.ggml.pre)
     #[arg(long, value_name = "NAME")]
     pre: Option<String>,
     /// Report as JSON
@@ -86,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let model = Model::open(&arguments.model)?;
     let tokenizer =
         Tokenizer::open(&model, arguments.pre.as_deref()).map_err(|error| match error {
-            // The name is the command line's.
+            // The name comes from the command line.
             Error::BadFile { reason, .. }
                 if arguments.pre.is_some() && reason.contains("pre names") =>
             {
@@ -168,7 +169,7 @@ fn decode(arguments: &Arguments, tokenizer: &Tokenizer, tokens: &[u32]) -> Resul
     output::bytes(&text)
 }
 
-/// The text that was asked about.
+/// Returns the text in question.
 fn text(arguments: &Arguments) -> Result<Vec<u8>, Failure> {
     match (&arguments.file, &arguments.text) {
         (Some(path), _) => fs::read(path).map_err(|error| Failure::io(path, "read", &error)),
@@ -185,7 +186,7 @@ fn text(arguments: &Arguments) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// What a token is.
+/// Describes the kind of a token.
 fn word(kind: TokenKind) -> &'static str {
     match kind {
         TokenKind::Undefined => "undefined",
@@ -198,7 +199,7 @@ fn word(kind: TokenKind) -> &'static str {
     }
 }
 
-/// Bytes in quotes, fit for a terminal.
+/// Formats bytes in quotes, safe for a terminal.
 fn escaped(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     for chunk in bytes.utf8_chunks() {

@@ -1,4 +1,4 @@
-//! `--trace FILE`: what ran when.
+//! `--trace FILE`: writes a timeline.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Records from now on. A file that is there is refused before any work.
+    /// Starts recording. Refuses an existing file before any work.
     pub(crate) fn start(path: &Path) -> Result<Self, Failure> {
         if path.exists() {
             let path = path.display();
@@ -30,7 +30,7 @@ impl Trace {
         })
     }
 
-    /// Writes it.
+    /// Writes the trace.
     pub(crate) fn write(self) -> Result<(), Failure> {
         let mut json = Vec::new();
         self.recorder.write(&mut json).map_err(Failure::new)?;
@@ -42,7 +42,7 @@ impl Trace {
             0 => String::new(),
             more => format!(", {more} more did not fit"),
         };
-        // Standard output is the report's.
+        // Standard output belongs to the report.
         let path = self.path.display();
         let _ = writeln!(io::stderr(), "{path}: {events} events{more}");
         Ok(())

@@ -1,9 +1,9 @@
-//! Values of options that are written as one of a few words.
+//! Option values that are one of a few words.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_host::convert::Grid;
 
-/// A parser that takes the listed words, each for its value, and lists them in the help.
+/// Returns a parser that accepts the listed words, each for its value, and lists them in the help.
 pub(crate) fn words<T: Copy + Send + Sync + 'static>(
     words: &'static [(&'static str, T)],
 ) -> impl TypedValueParser<Value = T> {
@@ -13,7 +13,7 @@ pub(crate) fn words<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// The grids of int8 codes.
+/// Parses the grids of int8 codes.
 pub(crate) fn grid() -> impl TypedValueParser<Value = Grid> {
     words(&[("symmetric", Grid::Symmetric), ("affine", Grid::Affine)])
 }

@@ -1,14 +1,15 @@
-//! How long an amount takes: measured points, and what lies between and beyond them.
+//! Time by amount: measured points, with interpolation between and extrapolation beyond them.
 
 use serde::{Deserialize, Serialize};
 
-/// No time at all would have no logarithm.
+/// Smallest time: zero would have no logarithm.
 const LEAST: f64 = 1e-12;
 
-/// Seconds by amount (bytes, or steps of work).
+/// Seconds by amount (bytes, or units of work).
 ///
-/// Between two measured points time goes as a power of the amount, a straight line where both are drawn by their logarithms. Below the
-/// first and beyond the last point the rate of that point holds: caches do not get better below, and memory not worse beyond.
+/// Between two measured points the time is a power of the amount: a straight line if both are drawn on logarithmic
+/// scales. Below the first point and beyond the last one the rate of that point applies: caches are not faster below,
+/// and memory is not slower beyond.
 ///
 /// ```
 /// use tercet_gpu::dispatch::Curve;
@@ -23,7 +24,7 @@ const LEAST: f64 = 1e-12;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<(u64, f64)>", into = "Vec<(u64, f64)>")]
 pub struct Curve {
-    /// By rising amount, their times not falling.
+    /// Ordered by amount; the times do not decrease.
     points: Vec<Point>,
 }
 
@@ -46,30 +47,30 @@ impl Point {
     }
 }
 
-/// Why points make no curve.
+/// Why points do not form a curve.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CurveError {
     /// There is no point.
     #[error("a curve of no points")]
     Empty,
-    /// Nothing takes no time, and points stand at different amounts.
+    /// An amount of 0 or one that occurs twice: zero takes no time, and points have different amounts.
     #[error("a curve with the amount {0} more than once, or 0")]
     Amount(u64),
-    /// A time that is none.
+    /// An invalid time.
     #[error("a curve with a time of {0} s")]
     Seconds(f64),
 }
 
 impl Curve {
-    /// The curve through points of an amount and its seconds, in any order.
+    /// Returns the curve through points, each an amount and its seconds, in any order.
     ///
-    /// What else ran on the machine only ever made a measured time longer. So where a smaller amount took longer than a larger one,
-    /// it gets the time of that.
+    /// Other programs on the machine can only make a measured time longer. So if a smaller amount took longer than a
+    /// larger one, it gets the time of the larger one.
     ///
     /// # Errors
-    /// [`CurveError::Empty`]; [`CurveError::Amount`] for 0 and for one that comes twice; [`CurveError::Seconds`] for a time
-    /// below 0 or not finite.
+    /// [`CurveError::Empty`]; [`CurveError::Amount`] for 0 and for an amount that occurs twice; [`CurveError::Seconds`]
+    /// for a time below 0 or not finite.
     pub fn new(points: impl IntoIterator<Item = (u64, f64)>) -> Result<Self, CurveError> {
         let mut points: Vec<(u64, f64)> = points.into_iter().collect();
         points.sort_by_key(|point| point.0);
@@ -99,7 +100,7 @@ impl Curve {
         })
     }
 
-    /// The curve of one rate, in amount a second. A rate that is none counts as the least there is.
+    /// Returns the curve of one rate, in amount per second. An invalid rate counts as the lowest possible one.
     pub fn constant(rate: f64) -> Self {
         let rate = if rate > 0.0 { rate.min(1e18) } else { 1.0 };
         // A point far out, so that the quotient keeps its digits.
@@ -109,7 +110,7 @@ impl Curve {
         }
     }
 
-    /// Seconds of an amount: never less for more, 0 for nothing, and finite. O(log points).
+    /// Returns the seconds for an amount: never less for more, 0 for 0, and finite. O(log points).
     pub fn seconds(&self, amount: u64) -> f64 {
         if amount == 0 {
             return 0.0;
@@ -117,30 +118,30 @@ impl Curve {
         self.seconds_of(amount, (amount as f64).ln())
     }
 
-    /// As [`Curve::seconds`], of an amount above 0 whose logarithm is known.
+    /// As [`Curve::seconds`], for an amount above 0 with a known logarithm.
     pub(super) fn seconds_of(&self, amount: u64, log: f64) -> f64 {
         let next = self.points.partition_point(|point| point.amount < amount);
-        // A curve has a point at least.
+        // A curve has at least one point.
         let at = |index: usize| self.points[index.min(self.points.len() - 1)];
         let (low, high) = (at(next.saturating_sub(1)), at(next));
         if next == 0 || next == self.points.len() {
-            // Both are the first, or the last.
+            // Both are the first point, or both the last.
             let end = if next == 0 { high } else { low };
             return end.seconds / end.amount as f64 * amount as f64;
         }
         let part = (log - low.logs.0) / (high.logs.0 - low.logs.0);
         let seconds = (low.logs.1 + part * (high.logs.1 - low.logs.1)).exp();
-        // A rounding must not show at the points.
+        // Rounding must not change the time at a point.
         seconds.clamp(low.seconds, high.seconds)
     }
 
-    /// Amount a second at an amount, at least 1.
+    /// Returns the amount per second at an amount, at least 1.
     pub fn rate(&self, amount: u64) -> f64 {
         let amount = amount.max(1);
         amount as f64 / self.seconds(amount).max(LEAST)
     }
 
-    /// The points, by rising amount.
+    /// Returns the points, ordered by amount.
     pub fn points(&self) -> impl ExactSizeIterator<Item = (u64, f64)> + '_ {
         self.points
             .iter()

@@ -1,4 +1,4 @@
-//! From measured times to a cost.
+//! Fits a cost to measured times.
 
 use super::{Cost, Curve, CurveError};
 
@@ -9,7 +9,7 @@ pub struct Sample {
     pub bytes: u64,
     /// Work done.
     pub work: u64,
-    /// Items begun.
+    /// Number of items.
     pub items: u64,
     /// Its time.
     pub seconds: f64,
@@ -18,31 +18,35 @@ pub struct Sample {
 /// Measured calls of an operation on an engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sweeps<'a> {
-    /// Calls with little work a byte, by rising size.
+    /// Calls with little work per byte, by rising size.
     pub streaming: &'a [Sample],
-    /// Calls with much work a byte; none where an operation has no such.
+    /// Calls with much work per byte; empty if an operation has no such calls.
     pub busy: &'a [Sample],
-    /// Calls with many items, of few bytes each; none where an operation has no such.
+    /// Calls with many items of few bytes each; empty if an operation has no such calls.
     pub many: &'a [Sample],
 }
 
-/// Calls up to so many times the shortest one tell of the launch; in longer ones it is lost.
+/// Calls up to this many times the shortest one are used to find the launch; in longer ones it is too small a part.
 const SHORT: f64 = 4.0;
-/// Rounds in which times for items and the rest of the cost, which depend on each other, settle: each leaves a fraction of what is open.
+/// Rounds of fitting the times for items and the rest of the cost, which depend on each other. Each round leaves a
+/// fraction of the remaining error.
 const ROUNDS: u32 = 8;
-/// Items that take less than so many seconds in all take none.
+/// Items that take less than this many seconds in total count as free.
 const NOTHING: f64 = 1e-9;
 
 impl Cost {
-    /// The cost that measured calls show; `transfer` is what copies to the engine take.
+    /// Fits a cost to measured calls; `transfer` is the time of copies to the engine.
     ///
-    /// The launch is where the line through the shortest calls (of least relative squares) meets no bytes. What calls of many items took
-    /// beyond it and beyond what their bytes and their work should take is the curve of items. What streaming calls took beyond launch and
-    /// items is that of bytes, so that predictions of them are their times; what busy calls took, that of work. A transfer is at most what
-    /// a call took beyond its launch. Where items explain the calls no better than none would, they take no time. O(samples · log samples).
+    /// The launch is the time at zero bytes of a line through the shortest calls (with least relative squares). The
+    /// curve of items is the time of calls with many items, less the launch and the predicted time of their bytes and
+    /// work. The curve of bytes is the time of streaming calls less launch and items, so predictions of these calls
+    /// equal their times. The curve of work is found in the same way from busy calls. A transfer is at most the time of
+    /// a call less its launch. If items explain the calls no better than no items would, they take no time. O(samples ·
+    /// log samples).
     ///
     /// # Errors
-    /// [`CurveError`] where samples make no curve: none, without bytes or work, or twice the same.
+    /// [`CurveError`] if the samples do not form a curve: there are none, some have no bytes or work, or two are for
+    /// the same amount.
     pub fn fit(sweeps: Sweeps<'_>, transfer: Option<&Curve>) -> Result<Self, CurveError> {
         let plain = Self::with(sweeps, None, None, transfer)?;
         let mut cost = plain.clone();
@@ -65,11 +69,12 @@ impl Cost {
         })
     }
 
-    /// The cost of an engine that does some calls just as another, `like`, whose measured calls are `others`: all threads, which leave small
-    /// work to one.
+    /// Fits the cost of an engine that does some calls just as another, `like`, whose measured calls are `others`: all
+    /// threads, which leave small work to one.
     ///
-    /// Its launch is the other's, and its items take the part of the other's that its calls of many items took: so where both took the same,
-    /// both are predicted to, whatever the shape.
+    /// The launch is that of `like`. The items take the times of `like`, scaled by the ratio of the two engines'
+    /// measured calls with many items: so if both took the same time, both have the same prediction, whatever the
+    /// shape.
     ///
     /// # Errors
     /// Those of [`Cost::fit`].
@@ -94,7 +99,7 @@ impl Cost {
         Self::with(sweeps, Some(like.launch), each, None)
     }
 
-    /// The cost where a launch, unless it is to be found, and items take so long.
+    /// Returns the cost with these seconds for the launch and for items; without a launch, it finds the launch.
     fn with(
         sweeps: Sweeps<'_>,
         begun: Option<f64>,
@@ -117,7 +122,8 @@ impl Cost {
         let of = |samples: &[Sample], amount: fn(&Sample) -> u64, time: &dyn Fn(&Sample) -> f64| {
             let mut least = 0.0_f64;
             let points = samples.iter().map(|sample| {
-                // Where items took more than they seem to, little is left of a large call: that must not stand for the smaller ones.
+                // If the items took more time than the curve says, little remains of a large call: this must not apply
+                // to smaller calls.
                 if each.is_some() {
                     least = least.max(time(sample));
                 }
@@ -141,7 +147,7 @@ impl Cost {
         })
     }
 
-    /// The sum of squares of logarithms of predictions over times.
+    /// Returns the sum of squared logarithms of predicted over measured times.
     fn error(&self, sweeps: Sweeps<'_>) -> f64 {
         let Sweeps {
             streaming,
@@ -157,7 +163,8 @@ impl Cost {
     }
 }
 
-/// Where the line through the shortest calls meets no bytes: at least 0, at most the shortest. What their items take is not counted.
+/// Returns where the line through the shortest calls meets zero bytes: at least 0, at most the shortest time. The time
+/// of their items is not counted.
 fn launch(samples: &[Sample], items: &dyn Fn(&Sample) -> f64) -> f64 {
     let beside = |sample: &Sample| (sample.seconds - items(sample)).max(0.0);
     let least = samples.iter().map(beside).fold(f64::INFINITY, f64::min);
@@ -166,12 +173,12 @@ fn launch(samples: &[Sample], items: &dyn Fn(&Sample) -> f64) -> f64 {
     }
     let mut short: Vec<&Sample> = samples.iter().collect();
     short.sort_by_key(|sample| sample.bytes);
-    // The first two at least: one tells of no slope.
+    // At least the first two: one point has no slope.
     let count = short
         .iter()
         .take_while(|sample| beside(sample) <= SHORT * least);
     let count = count.count().max(2).min(short.len());
-    // Sums of a regression whose weights are 1 / seconds².
+    // Sums of a regression with weights 1 / seconds².
     let mut sums = [0.0; 5];
     for sample in &short[..count] {
         let (x, y) = (sample.bytes as f64, beside(sample).max(1e-12));

@@ -1,4 +1,4 @@
-//! What a job costs on an engine: `launch + items + transfer + max(bytes / bandwidth(bytes), work / rate(work))`.
+//! The cost of a job on an engine: `launch + items + transfer + max(bytes / bandwidth(bytes), work / rate(work))`.
 
 mod curve;
 mod fit;
@@ -12,26 +12,27 @@ pub use fit::{Sample, Sweeps};
 
 use super::job::{Job, Operation, Place};
 
-/// What an operation costs on an engine.
+/// The cost of an operation on an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Seconds before anything is done: a call's own work, waking up threads, starting kernels.
+    /// Seconds before any work is done: the overhead of a call, waking up threads, starting kernels.
     #[serde(deserialize_with = "seconds")]
     pub launch: f64,
-    /// Seconds by a job's items, beside its bytes and its work; none where it has no items, or they take no time.
+    /// Seconds by the number of items of a job, beside its bytes and its work; `None` if it has no items or they take
+    /// no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Curve>,
     /// Seconds by bytes read and written.
     pub memory: Curve,
-    /// Seconds by work; none where bytes say it all.
+    /// Seconds by work; `None` if the bytes determine the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<Curve>,
-    /// Seconds by bytes that cross to the engine's memory and back; none where it works in the host's.
+    /// Seconds by bytes copied to the engine's memory and back; `None` if it works in the host's memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Curve>,
 }
 
-/// A time from a file: not below 0, and finite.
+/// Reads a time from a file: finite and not below 0.
 fn seconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let seconds = f64::deserialize(from)?;
     if seconds >= 0.0 && seconds.is_finite() {
@@ -42,7 +43,7 @@ fn seconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
 }
 
 impl Cost {
-    /// A cost of constants: seconds, bytes a second, work a second.
+    /// Returns a cost of constants: seconds, bytes per second, work per second.
     pub fn constant(launch: f64, bandwidth: f64, rate: f64) -> Self {
         Self {
             launch,
@@ -53,34 +54,34 @@ impl Cost {
         }
     }
 
-    /// With so many seconds for each item.
+    /// Returns the cost with so many seconds for each item.
     pub fn with_each(mut self, seconds: f64) -> Self {
         self.items = (seconds > 0.0).then(|| Curve::constant(1.0 / seconds));
         self
     }
 
-    /// With data that crosses to the engine at so many bytes a second.
+    /// Returns the cost with copies to the engine at so many bytes per second.
     pub fn with_transfer(mut self, bandwidth: f64) -> Self {
         self.transfer = Some(Curve::constant(bandwidth));
         self
     }
 
-    /// What a job should take. Never negative, and never less for a job with more of anything.
+    /// Predicts the time of a job. It is never negative, and never less for a job with more of anything.
     pub fn predict(&self, job: &Job) -> Prediction {
         self.predict_with(job, &Logs::of(job))
     }
 
-    /// What a measured call should have taken, whose data lay with the host.
+    /// Predicts the time of a measured call with its data on the host.
     fn of_sample(&self, sample: &Sample) -> Prediction {
         self.predict(&Job {
             work: sample.work,
             items: sample.items,
-            // The operation is that of this cost.
+            // The operation does not matter here.
             ..Job::each(Operation::Decode, 0, sample.bytes, 0)
         })
     }
 
-    /// As [`Cost::predict`], with the logarithms that all engines need of the job.
+    /// As [`Cost::predict`], with the logarithms of the job that all engines need.
     pub(super) fn predict_with(&self, job: &Job, logs: &Logs) -> Prediction {
         let by = |curve: Option<&Curve>, amount: u64, log: f64| match curve {
             Some(curve) if amount > 0 => curve.seconds_of(amount, log),
@@ -102,7 +103,7 @@ impl Cost {
     }
 }
 
-/// Logarithms of a job's amounts.
+/// Logarithms of the amounts of a job.
 pub(super) struct Logs {
     bytes: f64,
     work: f64,
@@ -122,19 +123,19 @@ impl Logs {
 /// The parts of a predicted time, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Prediction {
-    /// Before anything is done.
+    /// Before any work is done.
     pub launch: f64,
-    /// The job's items, one by one: groups, points, queries, rows.
+    /// Items of the job, one by one: groups, points, queries, rows.
     pub items: f64,
-    /// Data on its way to the engine and back.
+    /// Copies of data to the engine and back.
     pub transfer: f64,
     /// Bytes read and written.
     pub memory: f64,
-    /// Work done, beside the bytes.
+    /// Work, beside the bytes.
     pub compute: f64,
 }
 
-/// What most of a time goes to.
+/// The largest part of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
@@ -144,12 +145,12 @@ pub enum Bound {
     Transfer,
     /// Reading and writing.
     Memory,
-    /// Computing, also what is done anew for each item.
+    /// Computing, including the time per item.
     Compute,
 }
 
 impl Bound {
-    /// Each of them.
+    /// All of them.
     pub const ALL: [Self; 4] = [Self::Launch, Self::Transfer, Self::Memory, Self::Compute];
 
     /// `launch`, `transfer`, `memory` or `compute`.
@@ -164,12 +165,12 @@ impl Bound {
 }
 
 impl Prediction {
-    /// All of it: memory and arithmetic go on side by side.
+    /// Returns the total: memory and arithmetic overlap.
     pub const fn total(&self) -> f64 {
         self.launch + self.items + self.transfer + self.memory.max(self.compute)
     }
 
-    /// The largest part. Items are computing, as much as work is.
+    /// Returns the largest part. Items count as computing, like work.
     pub fn bound(&self) -> Bound {
         let (busy, by) = if self.compute.max(self.items) > self.memory {
             (self.compute.max(self.items), Bound::Compute)
@@ -185,7 +186,7 @@ impl Prediction {
         }
     }
 
-    /// Whether items take more than anything else.
+    /// True if items take more time than anything else.
     pub(super) fn is_of_items(&self) -> bool {
         let others = [self.launch, self.transfer, self.memory, self.compute];
         others.into_iter().all(|other| self.items > other)

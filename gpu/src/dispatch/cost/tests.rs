@@ -27,7 +27,7 @@ fn points() -> impl Strategy<Value = Vec<(u64, f64)>> {
         .prop_map(|points| points.into_iter().collect())
 }
 
-/// Up to the most that 64 bits hold, small ones as often as large ones.
+/// Amounts up to the largest 64-bit number, with small ones as frequent as large ones.
 fn amounts() -> impl Strategy<Value = u64> {
     (0u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
 }
@@ -38,7 +38,7 @@ proptest! {
         let curve = Curve::new(points).unwrap();
         let (less, more) = (curve.seconds(a.min(b)), curve.seconds(a.max(b)));
         prop_assert!(less >= 0.0 && more.is_finite());
-        // Beyond the points products may round.
+        // Beyond the points, products may round.
         prop_assert!(less <= more * (1.0 + 1e-12), "{less} {more}");
     }
 
@@ -64,7 +64,7 @@ proptest! {
         let there = cost.predict(&of(bytes, work, items).at(Place::Device));
         prop_assert_eq!(there.transfer, 0.0);
         prop_assert!(there.total() <= total(bytes, work, items));
-        // What lies there already need not cross: the more, the less time, and with all of it none.
+        // Data that is already there needs no copy: the more of it, the less time, and none with all of it.
         let held = cost.predict(&of(bytes, work, items).holding(more));
         prop_assert!(held.transfer <= cost.predict(&of(bytes, work, items)).transfer * (1.0 + 1e-12));
         prop_assert_eq!(cost.predict(&of(bytes, work, items).holding(bytes)).transfer, 0.0);
@@ -82,7 +82,7 @@ proptest! {
             let cost = Cost::fit(Sweeps { streaming: &samples, ..Sweeps::default() }, transfer).unwrap();
             for sample in &samples {
                 let found = cost.predict(&job(sample.bytes, sample.work)).total();
-                // What is copied is made monotone by itself: then a part of a call counts as another.
+                // The copy curve is made monotone on its own: then one part of a call may count as another.
                 let exact = transfer.is_none();
                 let tolerance = if exact { 1e-9 * sample.seconds + 1e-11 } else { sample.seconds };
                 prop_assert!((found - sample.seconds).abs() <= tolerance, "{found} {sample:?}");
@@ -109,7 +109,7 @@ proptest! {
         let cost = Cost::fit(sweeps, copied.as_ref()).unwrap();
         let near = |found: f64, is: f64, part: f64| (found / is - 1.0).abs() <= part;
         prop_assert!(near(cost.launch, launch, 0.01), "{} {launch}", cost.launch);
-        // Where there is enough of it that the launch does not hide it.
+        // Enough of it, so that the launch does not hide it.
         let large = 1 << 26;
         if large as f64 / bandwidth > launch {
             prop_assert!(near(cost.memory.rate(large), bandwidth, 0.02));
@@ -118,7 +118,7 @@ proptest! {
         if work as f64 / rate > launch {
             prop_assert!(near(cost.compute.as_ref().unwrap().rate(work), rate, 0.02));
         }
-        // Where they are not lost beside the launch.
+        // Enough, so that they are visible beside the launch.
         let items = 1 << 20;
         if items as f64 * each > 0.3 * launch {
             let seconds = cost.items.as_ref().unwrap().seconds(items);
@@ -139,7 +139,7 @@ proptest! {
     fn items_never_make_measured_calls_be_predicted_worse(times in prop::collection::vec(1e-8f64..1e-3, 12), width in 1u64..64) {
         let sample = |(index, &seconds): (usize, &f64)| {
             let bytes = 256u64 << (2 * (index % 6));
-            // The second half has more items a byte.
+            // The second half has more items per byte.
             let items = bytes / if index < 6 { 64 * width } else { width };
             Sample { bytes, work: bytes, items: items.max(1 + index as u64 % 6), seconds }
         };
@@ -179,7 +179,7 @@ proptest! {
         let (streaming, crowded) = (few(&|_| 1.0), many(&|_| 1.0));
         let one = Sweeps { streaming: &streaming, busy: &[], many: &crowded };
         let like = Cost::fit(one, None).unwrap();
-        // The largest calls alone are faster.
+        // Only the largest calls are faster.
         let part = |at| if at < 5 { 1.0 } else { faster };
         let (all_streaming, all_crowded) = (few(&part), many(&part));
         let all = Sweeps { streaming: &all_streaming, busy: &[], many: &all_crowded };
@@ -191,7 +191,7 @@ proptest! {
             prop_assert!((same.predict(&job).total() / expected - 1.0).abs() < 1e-9);
         }
         prop_assert_eq!(cost.launch, like.launch);
-        // The largest call of many items, for which nothing larger bounds the time.
+        // The largest call with many items: no larger one bounds its time.
         if let Some(items) = &like.items && items.seconds(16 << 10) > 1e-11 {
             let found = cost.items.as_ref().unwrap().seconds(16 << 10);
             prop_assert!((found / items.seconds(16 << 10) / faster - 1.0).abs() < 1e-9);
@@ -206,7 +206,7 @@ proptest! {
         prop_assert_eq!(read.points().len(), curve.points().len());
         for ((amount, seconds), (read_amount, read_seconds)) in curve.points().zip(read.points()) {
             prop_assert_eq!(amount, read_amount);
-            // The reader rounds the last digit its own way.
+            // The reader rounds the last digit in its own way.
             prop_assert!((read_seconds / seconds - 1.0).abs() < 1e-15);
         }
     }
@@ -215,7 +215,7 @@ proptest! {
 #[test]
 fn a_curve_is_a_line_through_logarithms_between_its_points() {
     let curve = Curve::new([(100, 1e-6), (10_000, 1e-2)]).unwrap();
-    // Half way by the logarithms of both.
+    // Halfway on logarithmic scales.
     assert!((curve.seconds(1000) / 1e-4 - 1.0).abs() < 1e-9);
     assert!((curve.seconds(50) / 0.5e-6 - 1.0).abs() < 1e-9);
     assert!((curve.seconds(1_000_000) / 1.0 - 1.0).abs() < 1e-9);
@@ -250,7 +250,7 @@ fn what_is_no_curve_is_refused() {
     ] {
         assert!(serde_json::from_str::<Cost>(text).is_err(), "{text}");
     }
-    // A file of before items had a time.
+    // A file from before items had a time.
     let cost: Cost = serde_json::from_str(r#"{"launch":0,"memory":[[1,1]]}"#).unwrap();
     assert_eq!(cost.items, None);
 }

@@ -1,4 +1,4 @@
-//! What time goes to, by operation, engine and what bounds them, and what would help most.
+//! Where the time goes, by operation, engine and what limits them, and what would help most.
 
 use std::fmt;
 use std::time::Instant;
@@ -12,49 +12,49 @@ use crate::dispatch::explain::time;
 use crate::dispatch::recommend::Machine;
 use crate::dispatch::{Advice, Bound, Engine, Operation};
 
-/// What the time of an interval went to: [`super::Monitor::report`].
+/// Where the time of an interval went: [`super::Monitor::report`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bottlenecks {
-    /// Seconds of the clock.
+    /// Length of the interval in seconds of wall time.
     pub seconds: f64,
-    /// Seconds in calls, of all threads together; of calls under way what fell into the interval.
+    /// Seconds in calls, of all threads together. Running calls count with their part in the interval.
     pub busy: f64,
     /// Calls that ended.
     pub calls: u64,
-    /// What most of the busy time was predicted to go to; none where nothing was predicted.
+    /// The largest predicted part of the busy time; `None` if nothing was predicted.
     pub bound: Option<Bound>,
-    /// Operations on engines, the one that took most first.
+    /// Operations on engines, the most time-consuming first.
     pub shares: Vec<Share>,
-    /// The one change that would help most, by what is known of the machine's costs; none where nothing is known to help.
+    /// The one change that would help most, by the known costs of the machine; `None` if nothing is known to help.
     pub change: Option<Advice>,
 }
 
-/// An operation on an engine.
+/// One operation on one engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Share {
     /// The operation.
     pub operation: Operation,
     /// The engine.
     pub engine: Engine,
-    /// Seconds in it.
+    /// Seconds in these calls.
     pub seconds: f64,
-    /// These in parts of all busy seconds, 0 to 1.
+    /// The same as a part of all busy seconds, 0 to 1.
     pub share: f64,
     /// Calls that ended.
     pub calls: u64,
-    /// Calls under way at the end.
+    /// Calls still running at the end.
     pub running: usize,
-    /// Elements a second of the calls that ended.
+    /// Elements per second of the calls that ended.
     pub elements_per_second: f64,
-    /// Bytes a second of the calls that ended.
+    /// Bytes per second of the calls that ended.
     pub bytes_per_second: f64,
-    /// What most of its time was predicted to go to.
+    /// The largest predicted part of its time.
     pub bound: Option<Bound>,
-    /// Its seconds by what they were predicted to go to, a call's all to its largest part.
+    /// Its seconds by predicted kind; all seconds of a call count for its largest part.
     pub bound_seconds: BoundSeconds,
 }
 
-/// Seconds that calls under way had been so at a moment.
+/// Seconds that the running calls had taken at a moment.
 #[derive(Debug, Default)]
 pub(super) struct Air(Vec<(Operation, Engine, Option<Bound>, f64)>);
 
@@ -65,20 +65,20 @@ impl Air {
     }
 }
 
-/// What was seen of an interval.
+/// Observations of an interval.
 pub(super) struct Seen<'a> {
     pub(super) seconds: f64,
-    /// What ended in it.
+    /// Calls that ended in it.
     pub(super) done: Metrics,
-    /// What is under way at its end.
+    /// Calls still running at its end.
     pub(super) flying: &'a [Flying],
-    /// Under way when it began, and when it ended.
+    /// Calls that were running when it began, and when it ended.
     pub(super) before: &'a Air,
     pub(super) now: &'a Air,
 }
 
 impl Seen<'_> {
-    /// The report: what was done, with what is under way added and what was told of it before taken off.
+    /// Returns the report: finished calls, plus running calls, less the time that an earlier report included.
     pub(super) fn report(&self, machine: &Machine<'_>, why: Why<'_>) -> Bottlenecks {
         let mut rows: Vec<Row> = Vec::new();
         for it in &self.done.engines {
@@ -112,7 +112,7 @@ impl Seen<'_> {
     }
 }
 
-/// The row of an operation on an engine, a new one where there is none.
+/// Returns the row of an operation on an engine, or adds a new one.
 fn row(rows: &mut Vec<Row>, operation: Operation, engine: Engine) -> &mut Row {
     let of = |row: &Row| (row.done.operation, row.done.engine) == (operation, engine);
     let at = rows.iter().position(of).unwrap_or_else(|| {
@@ -143,9 +143,9 @@ fn share(row: &Row, busy: f64) -> Share {
 }
 
 impl Bottlenecks {
-    /// As JSON, on one line.
+    /// Returns the report as JSON, on one line.
     pub fn to_json(&self) -> String {
-        // Numbers, names and lists: there is nothing in it that could fail.
+        // Numbers, names and lists: nothing in it can fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 }

@@ -1,33 +1,33 @@
-//! The one change that would help most: of all that the model of costs knows to help, what saves most.
+//! The one change that would help most: the one that saves the most time, of all changes that the cost model knows.
 
 use super::interval::less;
 use super::{BoundSeconds, EngineMetrics, Metrics};
 use crate::dispatch::recommend::Machine;
 use crate::dispatch::{Advice, Bound, Engine, Job, Operation, Place, Prediction, Profile};
 
-/// Why an engine did not do a job.
+/// Returns why an engine did not do a job.
 pub(super) type Why<'a> = &'a dyn Fn(&Job, Engine) -> String;
 
-/// Another engine is worth a word where it takes less than this part of the time.
+/// Another engine is suggested if it takes less than this part of the time.
 const FASTER: f64 = 0.8;
-/// Requests of a batch, of which each pays its part of a start: what a queue has by default.
+/// Requests of a batch, which share one start: the default of a queue.
 const BATCH: f64 = 64.0;
 
-/// What there is to know of an operation on an engine in an interval.
+/// The facts about one operation on one engine in an interval.
 pub(super) struct Row {
-    /// What ended.
+    /// Calls that ended.
     pub(super) done: EngineMetrics,
-    /// Calls under way.
+    /// Calls still running.
     pub(super) running: usize,
-    /// Seconds that fell into the interval.
+    /// Seconds within the interval.
     pub(super) seconds: f64,
     pub(super) bounds: BoundSeconds,
-    /// A call that is under way.
+    /// A running call.
     job: Option<Job>,
 }
 
 impl EngineMetrics {
-    /// Nothing yet.
+    /// Returns an empty row.
     pub(super) fn none(operation: Operation, engine: Engine) -> Self {
         Self {
             operation,
@@ -65,13 +65,13 @@ impl Row {
         }
     }
 
-    /// A call is under way.
+    /// Adds a running call.
     pub(super) fn begin(&mut self, job: Job) {
         self.running += 1;
         self.job = Some(job);
     }
 
-    /// Adds seconds that a call was under way.
+    /// Adds seconds that a call was running.
     pub(super) fn add(&mut self, bound: Option<Bound>, seconds: f64) {
         self.seconds += seconds;
         if let Some(bound) = bound {
@@ -79,7 +79,7 @@ impl Row {
         }
     }
 
-    /// Calls that end while they are looked at may leave a little less than nothing.
+    /// Calls that end during the observation may leave slightly negative times, which become 0.
     pub(super) fn settle(&mut self) {
         self.seconds = less(self.seconds, 0.0);
         for bound in Bound::ALL {
@@ -88,7 +88,7 @@ impl Row {
         }
     }
 
-    /// The mean call.
+    /// Returns the mean call.
     fn mean(&self) -> Option<Job> {
         let it = &self.done;
         if it.calls == 0 {
@@ -102,7 +102,7 @@ impl Row {
         })
     }
 
-    /// All that the model knows to help.
+    /// Returns all changes that the model knows to help.
     fn changes(&self, machine: &Machine<'_>, why: Why<'_>) -> Vec<Advice> {
         let (operation, engine) = (self.done.operation, self.done.engine);
         let costs = |engine| machine.costs.get(operation, engine);
@@ -112,7 +112,7 @@ impl Row {
         let Some((job, predicted)) = predicted.filter(|_| self.seconds > 0.0) else {
             return Vec::new();
         };
-        // Of a flow only the engine's part can be changed by another engine.
+        // Another engine can change only the engine's part of a flow.
         let seconds = match (self.done.calls, self.done.flows) {
             (0, _) if job.flow => self.seconds.min(predicted.total()),
             (calls, flows) if calls > 0 && calls == flows => {
@@ -157,7 +157,7 @@ impl Row {
     }
 }
 
-/// What makes less of what bounds a job: the part of its time that this saves, and what to do.
+/// Returns how to reduce the part that limits a job: the part of its time saved, and what to do.
 fn less_of(bound: Option<Bound>, predicted: &Prediction, job: &Job) -> Option<(f64, String)> {
     let elements = job.elements;
     let total = predicted.total();
@@ -174,7 +174,7 @@ fn less_of(bound: Option<Bound>, predicted: &Prediction, job: &Job) -> Option<(f
                 "{elements} elements a call are mostly copies: keep data resident (`cache::Cache`)"
             ),
         )),
-        // What is saved by fewer bytes or less work is the caller's to know: all beyond the other parts at most.
+        // Only the caller knows what fewer bytes or less work would save: at most the time beyond the other parts.
         Bound::Memory => Some((
             0.5 * less(predicted.memory, predicted.compute) / total,
             format!(
@@ -185,7 +185,7 @@ fn less_of(bound: Option<Bound>, predicted: &Prediction, job: &Job) -> Option<(f
     }
 }
 
-/// The change that saves most seconds of the interval.
+/// Returns the change that saves most seconds of the interval.
 pub(super) fn most(
     machine: &Machine<'_>,
     done: &Metrics,
@@ -193,7 +193,7 @@ pub(super) fn most(
     why: Why<'_>,
 ) -> Option<Advice> {
     let known = rows.iter().flat_map(|row| row.changes(machine, why));
-    // What a call took before the interval is no gain of the interval's.
+    // The time of a call before the interval is no gain within the interval.
     let told = machine.advise(done).into_iter().map(|advice| {
         let about = |row: &&Row| advice.operation.is_none_or(|it| it == row.done.operation);
         let most: f64 = rows.iter().filter(about).map(|row| row.seconds).sum();

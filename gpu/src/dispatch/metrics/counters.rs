@@ -1,4 +1,4 @@
-//! Counters that threads add to without waiting for each other.
+//! Counters that threads add to without waiting for one another.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -7,7 +7,8 @@ use super::recorder::Recorder;
 use super::{BoundSeconds, EngineMetrics, LATENCIES, Metrics};
 use crate::dispatch::{Bound, Engine, Job, Operation, Prediction};
 
-/// Tables of counters: threads that add at once should have one each, so that they do not take the cache's lines from each other.
+/// Number of counter tables. Threads that add at the same time should each have their own table, so that they do not
+/// compete for cache lines.
 const SHARDS: usize = 8;
 
 /// All counters of a dispatcher.
@@ -36,7 +37,7 @@ struct Counts {
     flow_nanoseconds: AtomicU64,
     /// Σ |predicted − actual| of calls that are no flows.
     off: AtomicU64,
-    /// Calls by what most of their predicted time goes to, and their nanoseconds.
+    /// Calls by the largest part of their predicted time, and their nanoseconds.
     bound: [AtomicU64; Bound::ALL.len()],
     bound_nanoseconds: [AtomicU64; Bound::ALL.len()],
     failures: AtomicU64,
@@ -44,18 +45,18 @@ struct Counts {
     latencies: [AtomicU64; LATENCIES.len() + 1],
 }
 
-/// A call that was done.
+/// A finished call.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dispatch) struct Call<'a> {
     pub(in crate::dispatch) job: &'a Job,
     pub(in crate::dispatch) engine: Engine,
     pub(in crate::dispatch) nanoseconds: u64,
     pub(in crate::dispatch) prediction: Option<Prediction>,
-    /// Whether another engine had failed at it.
+    /// True if another engine had failed at it.
     pub(in crate::dispatch) finished: bool,
 }
 
-/// The table of this thread: the next one in turn for each new thread.
+/// Returns the table of this thread: new threads get the tables in turn.
 fn shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -69,9 +70,9 @@ fn shard() -> usize {
     })
 }
 
-/// The bin of a time: each is four times as wide as the one before, from 1 µs on.
+/// Returns the bin of a time: each bin is four times as wide as the one before, from 1 µs on.
 const fn bin(nanoseconds: u64) -> usize {
-    // Up to 1 µs, whole ones above: ⌈t / 1 µs⌉ in (4^(b−1), 4^b] is bin b.
+    // Up to 1 µs, or whole microseconds above: ⌈t / 1 µs⌉ in (4^(b−1), 4^b] is bin b.
     let micros = nanoseconds.div_ceil(1000);
     if micros <= 1 {
         return 0;
@@ -97,7 +98,7 @@ impl Counters {
         &self.shards[shard()].counts[operation as usize][engine as usize]
     }
 
-    /// Counts a call that was done: some dozen additions of its thread's own.
+    /// Counts a finished call: about a dozen additions in the thread's own table.
     pub(in crate::dispatch) fn done(&self, call: &Call<'_>) {
         let counts = self.counts(call.job.operation, call.engine);
         let add = |counter: &AtomicU64, amount: u64| counter.fetch_add(amount, Relaxed);
@@ -141,7 +142,7 @@ impl Counters {
         self.recorder.refused();
     }
 
-    /// All counts as they are now.
+    /// Returns all counts at this moment.
     pub(in crate::dispatch) fn snapshot(&self) -> Metrics {
         let mut metrics = Metrics::default();
         for operation in Operation::ALL {
@@ -171,7 +172,7 @@ impl Counters {
         };
         let sum = |of: fn(&Counts) -> &AtomicU64| {
             let loaded = all().map(|counts| of(counts).load(Relaxed));
-            // As the counters themselves do after centuries.
+            // Sums wrap, as the counters themselves do after centuries.
             loaded.fold(0, u64::wrapping_add)
         };
         let calls = sum(|counts| &counts.calls);

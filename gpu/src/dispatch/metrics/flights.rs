@@ -1,4 +1,4 @@
-//! Calls that are under way, for who watches.
+//! Running calls, for observers.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::dispatch::{Bound, Engine, Job, Prediction};
 
-/// Calls under way, kept while somebody watches; else a call looks at one number.
+/// Running calls, recorded while there is an observer; otherwise a call only reads one number.
 #[derive(Debug, Default)]
 pub(in crate::dispatch) struct Flights {
     watching: AtomicUsize,
@@ -19,7 +19,7 @@ struct Now {
     flying: Vec<(u64, Flying)>,
 }
 
-/// A call under way.
+/// A running call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flying {
     pub(super) job: Job,
@@ -38,7 +38,7 @@ impl Flying {
     }
 }
 
-/// A call is under way as long as this lives.
+/// A call is running as long as this lives.
 pub(in crate::dispatch) struct Flight<'a> {
     flights: &'a Flights,
     number: u64,
@@ -46,11 +46,11 @@ pub(in crate::dispatch) struct Flight<'a> {
 
 impl Flights {
     fn lock(&self) -> MutexGuard<'_, Now> {
-        // Nothing panics while it is held.
+        // Nothing panics while the lock is held.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more watches, until it says [`Flights::leave`].
+    /// Adds an observer, until it calls [`Flights::leave`].
     pub(super) fn watch(&self) {
         self.watching.fetch_add(1, Relaxed);
     }
@@ -59,7 +59,7 @@ impl Flights {
         self.watching.fetch_sub(1, Relaxed);
     }
 
-    /// A call begins.
+    /// Records the start of a call.
     #[inline]
     pub(in crate::dispatch) fn begin(
         &self,
@@ -87,7 +87,7 @@ impl Flights {
         })
     }
 
-    /// Those under way.
+    /// Returns the running calls.
     pub(super) fn flying(&self) -> Vec<Flying> {
         self.lock()
             .flying

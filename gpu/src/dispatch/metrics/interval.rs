@@ -1,11 +1,11 @@
-//! What was done between two moments.
+//! Figures of the time between two moments.
 
 use super::{BoundSeconds, EngineMetrics, Metrics};
 use crate::dispatch::Bound;
 
 impl Metrics {
-    /// What was done since `earlier`, figures of the same dispatcher: each field's difference, and operations and engines only where there
-    /// is any.
+    /// Returns the work since `earlier`, which are figures of the same dispatcher: the difference of each field, with
+    /// only the operations and engines that did any work.
     pub fn since(&self, earlier: &Self) -> Self {
         let engines = self.engines.iter().map(|it| {
             let before = earlier.of(it.operation, it.engine);
@@ -25,7 +25,7 @@ impl Metrics {
     }
 }
 
-/// Counters never go back; what rounding makes of a difference of their sums may.
+/// Counters never decrease, but rounding can make the difference of their sums negative.
 pub(super) fn less(now: f64, before: f64) -> f64 {
     (now - before).max(0.0)
 }

@@ -1,5 +1,5 @@
-//! What was done: calls, elements, bytes and time of each operation on each engine, predicted against actual; and live, what the time goes
-//! to ([`Monitor`]).
+//! Figures of the work done: calls, elements, bytes and time of each operation on each engine, predicted against
+//! actual; and live, where the time goes ([`Monitor`]).
 
 mod bottleneck;
 mod changes;
@@ -22,28 +22,28 @@ pub(super) use counters::{Call, Counters};
 pub(super) use flights::Flights;
 pub use monitor::Monitor;
 
-/// What a dispatcher has done since it was made.
+/// The work of a dispatcher since it was made.
 ///
-/// Calls that go on in other threads may be counted in some fields and not yet in others.
+/// Calls that other threads are making may be counted in some fields and not yet in others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Metrics {
     /// Calls done.
     pub calls: u64,
-    /// Seconds in them, of all threads together.
+    /// Seconds in these calls, of all threads together.
     pub seconds: f64,
-    /// Elements in them.
+    /// Elements in these calls.
     pub elements: u64,
-    /// Bytes that they read and wrote at least.
+    /// Minimum of bytes that they read and wrote.
     pub bytes: u64,
-    /// Calls whose input every engine refuses.
+    /// Calls with an input that every engine refuses.
     pub refused: u64,
-    /// Calls that an engine failed at and another finished.
+    /// Calls that one engine failed at and another finished.
     pub fallbacks: u64,
-    /// Each operation on each engine that did or failed at any.
+    /// Each operation on each engine that finished a call or failed at one.
     pub engines: Vec<EngineMetrics>,
 }
 
-/// An operation on an engine.
+/// One operation on one engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EngineMetrics {
     /// The operation.
@@ -52,23 +52,23 @@ pub struct EngineMetrics {
     pub engine: Engine,
     /// Calls done.
     pub calls: u64,
-    /// Seconds in them.
+    /// Seconds in these calls.
     pub seconds: f64,
-    /// Seconds a call.
+    /// Seconds per call.
     pub average_seconds: f64,
-    /// Elements in them.
+    /// Elements in these calls.
     pub elements: u64,
-    /// Bytes that they read and wrote at least.
+    /// Minimum of bytes that they read and wrote.
     pub bytes: u64,
-    /// Multiply-adds in them, or elements where nothing is multiplied.
+    /// Multiply-adds in these calls, or elements if nothing is multiplied.
     pub work: u64,
-    /// Seconds that were predicted for them, of flows for the engine's part.
+    /// Predicted seconds of these calls; for flows, those of the engine's part.
     pub predicted_seconds: f64,
     /// Calls that were whole flows ([`Job::flow`](super::Job::flow)).
     pub flows: u64,
-    /// Seconds in these, files and floats with them.
+    /// Seconds of these flows, including files and floats.
     pub flow_seconds: f64,
-    /// Mean of how far a call that was no flow was from its prediction, in parts of the mean time; 0 is exact.
+    /// Mean absolute error of the predictions of calls that are no flows, as a part of their mean time; 0 is exact.
     pub error: f64,
     /// Calls that were predicted to spend most of their time starting.
     pub launch_bound: u64,
@@ -80,15 +80,15 @@ pub struct EngineMetrics {
     pub compute_bound: u64,
     /// The seconds of these calls.
     pub bound_seconds: BoundSeconds,
-    /// Calls that it failed at, and others finished.
+    /// Calls that it failed at and another engine finished.
     pub failures: u64,
-    /// Calls that it finished after another had failed.
+    /// Calls that it finished after another engine had failed.
     pub finished: u64,
-    /// Calls by their time: those up to each of [`LATENCIES`], and the longer ones.
+    /// Number of calls up to each time of [`LATENCIES`], then of the longer ones.
     pub latencies: Vec<u64>,
 }
 
-/// Seconds that calls took, each call's by what most of it was predicted to go to; calls without a prediction are in none.
+/// Seconds that calls took, by the largest predicted part of each call; calls without a prediction are not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct BoundSeconds {
     /// Of calls that mostly start.
@@ -102,7 +102,7 @@ pub struct BoundSeconds {
 }
 
 impl BoundSeconds {
-    /// Those of one kind.
+    /// Returns the seconds of one kind.
     pub const fn of(&self, bound: Bound) -> f64 {
         match bound {
             Bound::Launch => self.launch,
@@ -121,7 +121,7 @@ impl BoundSeconds {
         }
     }
 
-    /// What most of them went to; none where there are none.
+    /// Returns the kind with the most seconds; `None` if there are none.
     pub fn most(&self) -> Option<Bound> {
         let known = Bound::ALL.into_iter().filter(|&bound| self.of(bound) > 0.0);
         known.max_by(|&a, &b| self.of(a).total_cmp(&self.of(b)))
@@ -129,25 +129,25 @@ impl BoundSeconds {
 }
 
 impl EngineMetrics {
-    /// Seconds of the calls that are held against their predictions: all but flows.
+    /// Returns the seconds of the calls that are compared with their predictions: all but flows.
     pub(super) fn judged_seconds(&self) -> f64 {
         interval::less(self.seconds, self.flow_seconds)
     }
 
-    /// Seconds that these were off.
+    /// Returns the seconds that the predictions of these were off.
     pub(super) fn off_seconds(&self) -> f64 {
         self.error * self.judged_seconds()
     }
 }
 
 impl Metrics {
-    /// As JSON, indented.
+    /// Returns the figures as indented JSON.
     pub fn to_json(&self) -> String {
-        // Numbers, names and lists: there is nothing in it that could fail.
+        // Numbers, names and lists: nothing in it can fail.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// What an operation did on an engine, if anything.
+    /// Returns the figures of an operation on an engine, if there are any.
     pub fn of(&self, operation: Operation, engine: Engine) -> Option<&EngineMetrics> {
         let mut all = self.engines.iter();
         all.find(|it| (it.operation, it.engine) == (operation, engine))

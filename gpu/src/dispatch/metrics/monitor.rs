@@ -1,4 +1,4 @@
-//! What a dispatcher tells of its work: figures, advice, and live what the time goes to.
+//! What a dispatcher reports about its work: figures, advice, and live where the time goes.
 
 use std::fmt;
 use std::time::Instant;
@@ -9,10 +9,10 @@ use crate::dispatch::choose::State;
 use crate::dispatch::recommend::Machine;
 use crate::dispatch::{Advice, Device, Dispatcher, Engine, First, Job};
 
-/// Tells what a dispatcher's time goes to, each time that it is asked: since it was asked last, calls under way included.
+/// Reports where a dispatcher's time goes. Each report covers the time since the last one, running calls included.
 ///
-/// While there is one, each call is noted as it begins, some hundred nanoseconds; without one a call looks at a number. Calls that
-/// began before are counted when they end.
+/// While a monitor exists, each call is recorded as it begins, which takes some hundred nanoseconds; without one, a
+/// call only reads one number. Calls that began before the monitor are counted when they end.
 ///
 /// ```
 /// use tercet_core::block::Format;
@@ -37,24 +37,24 @@ pub struct Monitor<D: Device = First> {
 }
 
 impl<D: Device> Dispatcher<D> {
-    /// What was done so far.
+    /// Returns the figures of the work so far.
     pub fn metrics(&self) -> Metrics {
         self.shared.counters.snapshot()
     }
 
-    /// What would be faster, by what was done so far; empty where nothing is known to be.
+    /// Returns what would be faster, from the work so far; empty if nothing is known to be.
     pub fn recommend(&self) -> Vec<Advice> {
         self.advisor().advise(&self.metrics())
     }
 
-    /// What advice depends on.
+    /// Returns the inputs of advice.
     fn advisor(&self) -> Machine<'_> {
         let shared = &*self.shared;
         Machine {
             costs: self.costs(),
             measured: shared.measured,
             settings: self.settings(),
-            // Who has measured one has one, before it is opened.
+            // If its costs were measured, there is a device, even before it is opened.
             device: match shared.device.state() {
                 State::Open => true,
                 State::Closed(_) => shared.costs_of.is_some(),
@@ -63,7 +63,7 @@ impl<D: Device> Dispatcher<D> {
         }
     }
 
-    /// Begins to watch what the time goes to.
+    /// Starts to observe where the time goes.
     pub fn monitor(&self) -> Monitor<D> {
         let flights = &self.shared.flights;
         flights.watch();
@@ -82,9 +82,10 @@ impl<D: Device> Monitor<D> {
         &self.dispatcher.shared.flights
     }
 
-    /// What the time went to since this was called last, or since [`Dispatcher::monitor`].
+    /// Reports where the time went since the last call of this function, or since [`Dispatcher::monitor`].
     pub fn report(&mut self) -> Bottlenecks {
-        // A call that ends in between is missed here, and made up for next time; the other way round it would be counted twice.
+        // A call that ends between these two lines is missed here and counted in the next report; in the other order it
+        // would be counted twice.
         let metrics = self.dispatcher.metrics();
         let flying = self.flights().flying();
         let now = Instant::now();
@@ -103,7 +104,7 @@ impl<D: Device> Monitor<D> {
         report
     }
 
-    /// Why an engine that is predicted to be faster did not do a job.
+    /// Returns why an engine that is predicted to be faster did not do a job.
     fn why_not(&self, job: &Job, engine: Engine) -> String {
         let explanation = self.dispatcher.explain(job);
         if explanation.chosen == Some(engine) {

@@ -1,10 +1,11 @@
-//! Metrics in Prometheus' text format, version 0.0.4, by the names that a recorder has ([`crate::observe::FAMILIES`]).
+//! Metrics in the Prometheus text format, version 0.0.4, with the same names as a recorder uses
+//! ([`crate::observe::FAMILIES`]).
 
 use super::{EngineMetrics, LATENCIES, Metrics};
 use crate::dispatch::Bound;
 use crate::observe::{Family, Text, of};
 
-/// What a family counts of an operation on an engine.
+/// A family and its count for an operation on an engine.
 type Counted = (Family, fn(&EngineMetrics) -> u64);
 
 const COUNTERS: [Counted; 5] = [
@@ -15,7 +16,7 @@ const COUNTERS: [Counted; 5] = [
     (of::FINISHED, |it| it.finished),
 ];
 
-/// Times of which there are only sums here, and of how many calls: what Prometheus calls a summary.
+/// A family of times that are known only as a sum and a number of calls: a summary in Prometheus.
 type Summed = (Family, fn(&EngineMetrics) -> u64, fn(&EngineMetrics) -> f64);
 
 const SUMS: [Summed; 3] = [
@@ -40,8 +41,8 @@ fn labels(it: &EngineMetrics) -> [(&'static str, &'static str); 2] {
 }
 
 impl Metrics {
-    /// In the text format that Prometheus scrapes; every name begins with `tercet_`. A [`Registry`](crate::observe::Registry) has the same
-    /// names, and bins also where these are sums.
+    /// Returns the figures in the text format that Prometheus scrapes; every name begins with `tercet_`. A
+    /// [`Registry`](crate::observe::Registry) has the same names, and also bins for the figures that are sums here.
     ///
     /// ```
     /// use tercet_gpu::dispatch::{Dispatcher, Settings};
@@ -90,7 +91,7 @@ impl Metrics {
 }
 
 impl EngineMetrics {
-    /// Calls that were predicted to spend most of their time so.
+    /// Returns the number of calls that were predicted to spend most of their time on `bound`.
     pub const fn bound_by(&self, bound: Bound) -> u64 {
         match bound {
             Bound::Launch => self.launch_bound,

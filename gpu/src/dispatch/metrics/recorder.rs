@@ -1,4 +1,4 @@
-//! What a dispatcher records through [`crate::observe`].
+//! Records the dispatcher's figures through [`crate::observe`].
 
 use std::sync::OnceLock;
 
@@ -8,14 +8,14 @@ use super::counters::Call;
 use crate::dispatch::{Bound, Engine, Operation};
 use crate::observe::{counter, histogram, of};
 
-/// Handles, which are made when they are first needed: a program that never searches has no figures of searches.
+/// Handles, made when they are first needed: a program that never searches has no figures of searches.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     engines: [[OnceLock<Box<Handles>>; Engine::ALL.len()]; Operation::ALL.len()],
     refused: OnceLock<Counter>,
 }
 
-/// Those of an operation on an engine.
+/// The handles of an operation on an engine.
 #[derive(Debug)]
 struct Handles {
     call: Histogram,
@@ -54,7 +54,7 @@ impl Recorder {
         handles.get_or_init(|| Box::new(Handles::new(operation, engine)))
     }
 
-    /// Records a call that was done.
+    /// Records a finished call.
     pub(super) fn done(&self, call: &Call<'_>) {
         let (operation, engine) = (call.job.operation, call.engine);
         let handles = self.handles(operation, engine);

@@ -1,4 +1,4 @@
-//! Counts add up, and are exported whole.
+//! Counts add up, and are exported completely.
 
 use super::*;
 use crate::dispatch::{Job, Prediction};
@@ -19,7 +19,7 @@ fn call(job: &Job, engine: Engine, nanoseconds: u64, predicted: f64) -> Call<'_>
 fn counted() -> Metrics {
     let counters = Counters::new();
     let job = Job::each(Operation::Decode, 10, 34, 40);
-    // Of several threads, so that several tables have some.
+    // Use several threads, so that several tables have counts.
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -32,7 +32,7 @@ fn counted() -> Metrics {
         finished: true,
         ..call(&job, Engine::Simd, 2_000, 3e-6)
     });
-    // A whole flow: of its 8 µs a tenth is the engine's, and none of the rest a mistake.
+    // A whole flow: a tenth of its 8 µs is the engine's, and the rest is no prediction error.
     let flow = job.in_flow();
     counters.done(&call(&flow, Engine::Scalar, 8_000, 8e-7));
     counters.done(&call(&job, Engine::Scalar, 2_000, 1e-6));
@@ -57,7 +57,7 @@ fn totals_are_the_sums_of_the_engines() {
     assert_eq!((scalar.calls, scalar.flows), (2, 1));
     assert!((scalar.flow_seconds - 8e-6).abs() < 1e-12);
     assert!((scalar.predicted_seconds - 1.8e-6).abs() < 1e-12);
-    // The call that is none: 1 µs off in 2 µs.
+    // The call that is no flow: 1 µs off in 2 µs.
     assert!((scalar.error - 0.5).abs() < 1e-9, "{}", scalar.error);
     let simd = metrics.of(Operation::Decode, Engine::Simd).unwrap();
     assert_eq!((simd.calls, simd.launch_bound, simd.finished), (5, 5, 1));

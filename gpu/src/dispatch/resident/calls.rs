@@ -16,18 +16,20 @@ use crate::dispatch::engine::Device;
 use crate::dispatch::notice::Failure;
 use crate::dispatch::{DispatchError, Dispatcher, Engine, First, Job};
 
-/// Points that calls come back to, of [`Dispatcher::resident_points`]: with the host, and on the device too where that pays.
+/// Points for repeated calls, from [`Dispatcher::resident_points`]: on the host, and on the device too if that pays
+/// off.
 ///
-/// It borrows the host's data and has the dispatcher's operations. What it holds goes to the device once, and stays there with the handle and its
-/// clones:
+/// The handle borrows the host's data and has the dispatcher's operations. The data is copied to the device once, and
+/// stays there as long as the handle and its clones live. It is copied:
 ///
-/// - with the first call that the device is chosen for although the data has to cross;
-/// - once the calls so far would have saved there what the crossing takes;
-/// - when it is asked for ([`ResidentPoints::load`]), or a handle of the device ([`ResidentPoints::on`]) is called.
+/// - with the first call for which the device is chosen even though the data must be copied;
+/// - once the calls so far would have saved as much time on the device as the copy takes;
+/// - on request ([`ResidentPoints::load`]), or when a handle of the device ([`ResidentPoints::on`]) is called.
 ///
-/// From then on the choice counts only what crosses with a call: centroids, labels, distances. Any engine may still do a call, with the same
-/// bits; where the device fails, the next does it from the host's data. Data that had no room there is left with the host, which is told once
-/// ([`Notice::Failed`]), until it is asked for again. [`ResidentRows`] and [`ResidentLayer`] do as much.
+/// From then on the choice counts only the copies of each call: centroids, labels, distances. Any engine may still do a
+/// call, with the same bits; if the device fails, the next engine uses the host's data. If the device has no room for
+/// the data, it stays on the host until the next request, and this is reported once ([`Notice::Failed`]).
+/// [`ResidentRows`] and [`ResidentLayer`] work in the same way.
 ///
 /// ```
 /// use tercet_core::cluster::Points;
@@ -52,8 +54,8 @@ pub struct ResidentPoints<'a, D: Device = First> {
     held: Arc<Held<<D as Residency>::Points>>,
 }
 
-/// Rows that are searched again and again, of [`Dispatcher::resident_rows`]: with the host, and on the device too where that pays, as
-/// [`ResidentPoints`] tells.
+/// Rows for repeated searches, from [`Dispatcher::resident_rows`]: on the host, and on the device too if that pays off,
+/// as for [`ResidentPoints`].
 #[derive(Debug)]
 pub struct ResidentRows<R, D: Device = First> {
     dispatcher: Dispatcher<D>,
@@ -61,8 +63,8 @@ pub struct ResidentRows<R, D: Device = First> {
     held: Arc<Held<<D as Residency>::Rows>>,
 }
 
-/// A layer that is multiplied again and again, of [`Dispatcher::resident_layer`]: with the host, and on the device too where that pays, as
-/// [`ResidentPoints`] tells.
+/// A layer for repeated products, from [`Dispatcher::resident_layer`]: on the host, and on the device too if that pays
+/// off, as for [`ResidentPoints`].
 #[derive(Debug)]
 pub struct ResidentLayer<'a, D: Device = First> {
     dispatcher: Dispatcher<D>,
@@ -71,7 +73,7 @@ pub struct ResidentLayer<'a, D: Device = First> {
 }
 
 impl<D: Device> Dispatcher<D> {
-    /// Points to cluster and to assign, more than once. Nothing is copied before that pays.
+    /// Returns a handle of points to cluster and to assign more than once. Nothing is copied before that pays off.
     pub fn resident_points<'a>(&self, points: Points<'a>) -> ResidentPoints<'a, D> {
         ResidentPoints {
             dispatcher: self.clone(),
@@ -80,7 +82,7 @@ impl<D: Device> Dispatcher<D> {
         }
     }
 
-    /// Rows to search, more than once. Nothing is copied before that pays.
+    /// Returns a handle of rows to search more than once. Nothing is copied before that pays off.
     pub fn resident_rows<R: Rows>(&self, rows: R) -> ResidentRows<R, D> {
         ResidentRows {
             dispatcher: self.clone(),
@@ -89,7 +91,7 @@ impl<D: Device> Dispatcher<D> {
         }
     }
 
-    /// A layer to multiply with, more than once. Nothing is copied before that pays.
+    /// Returns a handle of a layer to multiply more than once. Nothing is copied before that pays off.
     pub fn resident_layer<'a>(&self, layer: Layer<'a>) -> ResidentLayer<'a, D> {
         ResidentLayer {
             dispatcher: self.clone(),
@@ -98,7 +100,7 @@ impl<D: Device> Dispatcher<D> {
         }
     }
 
-    /// Opens the device and brings data there now.
+    /// Opens the device and copies data to it now.
     fn load<T>(
         &self,
         held: &Held<T>,
@@ -119,11 +121,11 @@ impl<D: Device> Dispatcher<D> {
     }
 }
 
-/// What all handles have: the same words for each.
+/// The methods that all handles have, with the same docs.
 macro_rules! handle {
     ($kind:ident < $($parameter:tt),* > $(where $rows:ident: Rows)?, $field:ident, $hold:ident, $bytes:expr) => {
         impl<$($parameter,)* D: Device> $kind<$($parameter,)* D> $(where $rows: Rows)? {
-            /// A handle of the same data whose calls are all done by one engine, as [`Dispatcher::on`] has it.
+            /// Returns a handle of the same data whose calls all run on one engine, as [`Dispatcher::on`] does.
             pub fn on(&self, engine: Engine) -> Self {
                 Self {
                     dispatcher: self.dispatcher.on(engine),
@@ -132,25 +134,25 @@ macro_rules! handle {
                 }
             }
 
-            /// Opens the device, unless it is open, and brings the data there now, unless it is there.
+            /// Opens the device, unless it is open, and copies the data to it now, unless it is there.
             ///
             /// # Errors
-            /// [`DispatchError::Unavailable`] without a device; [`DispatchError::Engine`] where it has no room or fails.
+            /// [`DispatchError::Unavailable`] without a device; [`DispatchError::Engine`] if it has no room or fails.
             pub fn load(&self) -> Result<(), DispatchError> {
                 self.dispatcher.load(&self.held, |device| device.$hold(&self.$field))
             }
 
-            /// Whether the data is on the device.
+            /// True if the data is on the device.
             pub fn is_resident(&self) -> bool {
                 self.held.is_there()
             }
 
-            /// Gives the device's memory back; the data stays with the host, and may go there again.
+            /// Frees the device's memory. The data stays on the host, and may be copied again.
             pub fn release(&self) {
                 self.held.release();
             }
 
-            /// Bytes of the data that need not cross once it is there.
+            /// Returns the bytes of the data that need no copy once it is on the device.
             fn bytes(&self) -> usize {
                 let bytes: fn(&Self) -> usize = $bytes;
                 bytes(self)
@@ -183,7 +185,7 @@ handle!(ResidentLayer<'a>, layer, hold_layer, |it| it
     .len());
 
 impl<D: Device> ResidentPoints<'_, D> {
-    /// As [`Dispatcher::kmeans`] of these points, with their weights.
+    /// As [`Dispatcher::kmeans`], for these points and their weights.
     ///
     /// # Errors
     /// Those of [`Dispatcher::kmeans`].
@@ -194,7 +196,7 @@ impl<D: Device> ResidentPoints<'_, D> {
         self.held.run(
             &self.dispatcher,
             job,
-            // Each pass reads them again, which counts as bytes read: none of that crosses.
+            // Each pass reads the points again, which counts as bytes read, but none of it is copied.
             usize::try_from(job.bytes_in).unwrap_or(usize::MAX),
             |device| device.hold_points(points),
             |engine, there| match (engine, there) {
@@ -206,7 +208,7 @@ impl<D: Device> ResidentPoints<'_, D> {
         )
     }
 
-    /// As [`Dispatcher::assign`] of these points.
+    /// As [`Dispatcher::assign`], for these points.
     ///
     /// # Errors
     /// Those of [`Dispatcher::assign`].
@@ -234,7 +236,7 @@ impl<D: Device> ResidentPoints<'_, D> {
 }
 
 impl<R: Rows, D: Device> ResidentRows<R, D> {
-    /// As [`Dispatcher::search`] among these rows.
+    /// As [`Dispatcher::search`], in these rows.
     ///
     /// # Errors
     /// Those of [`Dispatcher::search`].
@@ -262,7 +264,7 @@ impl<R: Rows, D: Device> ResidentRows<R, D> {
 }
 
 impl<D: Device> ResidentLayer<'_, D> {
-    /// As [`Dispatcher::matvec`] of this layer.
+    /// As [`Dispatcher::matvec`], for this layer.
     ///
     /// # Errors
     /// Those of [`Dispatcher::matvec`].
@@ -270,7 +272,7 @@ impl<D: Device> ResidentLayer<'_, D> {
         self.multiply(x, &[x_scale], out, true)
     }
 
-    /// As [`Dispatcher::matmul`] of this layer.
+    /// As [`Dispatcher::matmul`], for this layer.
     ///
     /// # Errors
     /// Those of [`Dispatcher::matmul`].
@@ -283,7 +285,7 @@ impl<D: Device> ResidentLayer<'_, D> {
         self.multiply(x, x_scales, out, false)
     }
 
-    /// `one`: whether it is one row of activations by definition.
+    /// `one`: true if there is one row of activations by definition.
     fn multiply(
         &self,
         x: I8Sym<'_>,
@@ -314,7 +316,8 @@ impl<D: Device> ResidentLayer<'_, D> {
     }
 }
 
-/// What every engine refuses: whole rows of activations, a scale for each, an output for each and each row of weights.
+/// Checks the conditions of every engine: whole rows of activations, a scale for each, and an output for each row of
+/// activations and of weights.
 fn check(
     layer: &Layer<'_>,
     x: I8Sym<'_>,

@@ -41,7 +41,7 @@ impl Residency for Cuda {
     ) -> Result<(), EngineError> {
         let k = centroids.len() / points.dims();
         if k > points.counted() {
-            // More than a clustering may have: in parts, of points that cross.
+            // More centroids than a clustering may have: assign in parts, copying the points.
             return Ok(self.nearest(*points, centroids, labels, distances)?);
         }
         let mut clusters = self.clusters_of(held, k, Update::Mean)?;
@@ -69,7 +69,7 @@ impl Residency for Cuda {
 
     fn hold_layer(&mut self, layer: &Layer<'_>) -> Result<DeviceLayer, EngineError> {
         match self.layer(layer) {
-            // A weight of 128, which the processor's kernels take.
+            // A weight of 128, which only the processor's kernels accept.
             Err(error @ CudaError::Refused(Refused::Linear(LinearError::CodeRange { .. }))) => {
                 Err(EngineError::NoRoom(error.into()))
             }

@@ -1,4 +1,4 @@
-//! What a device does with data that stays there.
+//! The operations of a device on data that stays there.
 
 use std::fmt;
 
@@ -10,25 +10,25 @@ use tercet_core::search::{Hit, Metric, Rows};
 use tercet_host::cluster::{Clustering, KmeansOptions, kmeans};
 use tercet_host::engine::EngineError;
 
-/// A device that data stays on between calls.
+/// A device that keeps data between calls.
 ///
-/// Each call is given the host's data beside the device's: what is checked by it, or computed with it in the end. Bits are those of the
-/// calls without residence. Where the data there is another than the host's, what comes back means nothing.
+/// Each call also receives the host's data, which is used for checks or for a last step on the host. The bits are those
+/// of the calls without residence. If the data on the device differs from the host's, the results are meaningless.
 pub trait Residency {
-    /// Points there.
+    /// Points on the device.
     type Points: fmt::Debug + Send + Sync + 'static;
-    /// Rows to search there.
+    /// Rows to search on the device.
     type Rows: fmt::Debug + Send + Sync + 'static;
-    /// A layer there.
+    /// A layer on the device.
     type Layer: fmt::Debug + Send + Sync + 'static;
 
-    /// Brings points there. O(n · d).
+    /// Copies points to the device. O(n · d).
     ///
     /// # Errors
     /// [`EngineError::NoRoom`], [`EngineError::Failed`].
     fn hold_points(&mut self, points: &Points<'_>) -> Result<Self::Points, EngineError>;
 
-    /// Clusters them.
+    /// Clusters the held points.
     ///
     /// # Errors
     /// Those of [`kmeans`].
@@ -39,7 +39,8 @@ pub trait Residency {
         options: &KmeansOptions,
     ) -> Result<Clustering, EngineError>;
 
-    /// Gives each the nearest of centroids, whole ones, with a label and a distance for each point.
+    /// Assigns each held point to the nearest centroid, with a label and a distance for each point. The centroids are
+    /// whole.
     ///
     /// # Errors
     /// [`EngineError::NoRoom`], [`EngineError::Failed`].
@@ -52,13 +53,13 @@ pub trait Residency {
         distances: &mut [u32],
     ) -> Result<(), EngineError>;
 
-    /// Brings rows to search there. O(rows · dim).
+    /// Copies rows to search to the device. O(rows · dim).
     ///
     /// # Errors
     /// [`EngineError::NoRoom`], [`EngineError::Failed`].
     fn hold_rows<R: Rows>(&mut self, rows: &R) -> Result<Self::Rows, EngineError>;
 
-    /// Searches them, as [`tercet_core::engine::SearchBase::top_k_all`].
+    /// Searches the held rows, as [`tercet_core::engine::SearchBase::top_k_all`].
     ///
     /// # Errors
     /// Those of a search.
@@ -71,13 +72,14 @@ pub trait Residency {
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, EngineError>;
 
-    /// Brings a layer there. O(rows · cols).
+    /// Copies a layer to the device. O(rows · cols).
     ///
     /// # Errors
-    /// [`EngineError::NoRoom`], also for weights that the device has no kernels for; [`EngineError::Failed`].
+    /// [`EngineError::NoRoom`], also for weights without kernels on the device; [`EngineError::Failed`].
     fn hold_layer(&mut self, layer: &Layer<'_>) -> Result<Self::Layer, EngineError>;
 
-    /// Multiplies it with whole rows of activations; a scale for each, and an output for each and each row of weights.
+    /// Multiplies the held layer with whole rows of activations. There is a scale for each row of activations, and an
+    /// output for each of them and each row of weights.
     ///
     /// # Errors
     /// [`EngineError::NoRoom`], [`EngineError::Failed`].
@@ -91,7 +93,7 @@ pub trait Residency {
     ) -> Result<(), EngineError>;
 }
 
-/// The host as a device: what it holds is what is there.
+/// The host as a device: it already holds its own data.
 impl Residency for Scalar {
     type Points = ();
     type Rows = ();

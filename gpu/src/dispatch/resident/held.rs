@@ -1,4 +1,4 @@
-//! Where a handle's data lies, and when it is to go to the device.
+//! Where a handle's data is, and when to copy it to the device.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,21 +11,21 @@ use crate::dispatch::choose::State;
 use crate::dispatch::engine::Device;
 use crate::dispatch::{DispatchError, Dispatcher, Engine, Job};
 
-/// Data that may lie on the device too.
+/// Data that may be on the device too.
 #[derive(Debug)]
 pub(in crate::dispatch) struct Held<T> {
     place: Mutex<Place<T>>,
-    /// Nanoseconds that calls would have saved with the data there.
+    /// Nanoseconds that calls would have saved with the data on the device.
     saved: AtomicU64,
 }
 
 #[derive(Debug)]
 enum Place<T> {
-    /// With the host alone.
+    /// On the host only.
     Host,
     /// On the device too.
     There(Arc<T>),
-    /// With the host alone: there was no room on the device.
+    /// On the host only: there was no room on the device.
     NoRoom,
 }
 
@@ -38,7 +38,7 @@ impl<T> Held<T> {
     }
 
     fn place(&self) -> MutexGuard<'_, Place<T>> {
-        // Whoever panicked has changed it before or after, not half.
+        // A thread that panicked changed the place before or after, never half.
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -46,13 +46,14 @@ impl<T> Held<T> {
         matches!(*self.place(), Place::There(_))
     }
 
-    /// Gives the device's memory back, when the last call with it has ended.
+    /// Frees the device's memory when the last call that uses it has ended.
     pub(super) fn release(&self) {
         *self.place() = Place::Host;
         self.saved.store(0, Ordering::Relaxed);
     }
 
-    /// The data on the device, brought there unless it is. Who calls has the device, so that nobody else brings it meanwhile.
+    /// Returns the data on the device, and copies it there first if needed. The caller has the device locked, so nobody
+    /// else copies it at the same time.
     pub(super) fn load<D>(
         &self,
         device: &mut D,
@@ -61,7 +62,7 @@ impl<T> Held<T> {
         if let Place::There(there) = &*self.place() {
             return Ok(Arc::clone(there));
         }
-        // Others look meanwhile where it lies.
+        // The place is not locked here, so that others can read it meanwhile.
         let loaded = load(device);
         let mut place = self.place();
         match loaded {
@@ -79,7 +80,8 @@ impl<T> Held<T> {
         }
     }
 
-    /// Does a job whose data this is, so many bytes of it: `work` by an engine, with what is on the device if that is the one.
+    /// Runs a job on this data, of which `bytes` bytes can be held. `work` receives the engine, and the data on the
+    /// device if that is the engine.
     pub(super) fn run<D: Device, R>(
         &self,
         dispatcher: &Dispatcher<D>,
@@ -98,7 +100,7 @@ impl<T> Held<T> {
         })
     }
 
-    /// The job as the choice is to see it, and the engines that are out.
+    /// Returns the job as the choice should see it, and the excluded engines.
     fn job<D: Device>(&self, dispatcher: &Dispatcher<D>, job: Job, bytes: u64) -> (Job, u8) {
         let held = job.holding(bytes);
         match *self.place() {
@@ -107,14 +109,15 @@ impl<T> Held<T> {
             Place::NoRoom | Place::Host => {}
         }
         match dispatcher.device_state() {
-            // Calls of a handle save what they would with the data there: by that the device is opened.
+            // Calls of a handle count as saving the time that they would save with the data on the device; this decides
+            // when the device is opened.
             State::Closed(_) => (held, 0),
             State::Open if self.pays(dispatcher, &job, &held) => (held, 0),
             _ => (job, 0),
         }
     }
 
-    /// Whether calls would have saved what the crossing takes, with this one.
+    /// True if calls, this one included, would have saved the time that the copy takes.
     fn pays<D: Device>(&self, dispatcher: &Dispatcher<D>, away: &Job, held: &Job) -> bool {
         let (away, held) = (dispatcher.rank(away, 0), dispatcher.rank(held, 0));
         if away.chosen == Some(Engine::Cuda) || held.chosen != Some(Engine::Cuda) {

@@ -1,7 +1,7 @@
-//! Data that calls come back to: with the host, and on the device where that pays.
+//! Data for repeated calls: on the host, and on the device if that pays off.
 //!
-//! The handles ([`ResidentPoints`] tells of them) have the dispatcher's operations. [`Held`] knows where the data lies and whether it is to
-//! cross, and [`Residency`] is what a device does with it; the processor's engines have the host's data.
+//! The handles have the dispatcher's operations ([`ResidentPoints`] explains them). [`Held`] records where the data is
+//! and decides when to copy it. [`Residency`] is the device's side. The engines of the processor use the host's data.
 
 mod calls;
 #[cfg(feature = "cuda")]
@@ -15,5 +15,5 @@ pub(super) use held::Held;
 
 use super::Engine;
 
-/// The device among engines that are not to do a call, a bit each.
+/// The device in a set of excluded engines, one bit each.
 const DEVICE: u8 = 1 << Engine::Cuda as u8;

@@ -1,4 +1,4 @@
-//! What the time goes to, with costs that are made up: each kind of verdict, and calls under way.
+//! Where the time goes, with made-up costs: each kind of verdict, and running calls.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::dispatch::{
     Bottlenecks, Bound, Cost, Costs, Dispatcher, Engine, Job, Operation, Settings,
 };
 
-/// A job that begins to be done, and goes on until it is told to end.
+/// A job that starts, and runs until it is told to end.
 struct Held {
     job: Job,
     gate: Option<(Sender<()>, Receiver<()>)>,
@@ -24,11 +24,11 @@ impl Held {
 
     fn hold(&self) -> Result<(), EngineError> {
         if let Some((begun, go)) = &self.gate {
-            // Whoever holds it may have gone.
+            // The receiver may be gone.
             let _ = begun.send(());
             let _ = go.recv();
         } else {
-            // So long that its share is not rounded away.
+            // Long enough that its share is not rounded away.
             let start = Instant::now();
             while start.elapsed() < Duration::from_micros(20) {}
         }
@@ -53,7 +53,7 @@ fn dispatcher(costs: &[(Operation, Engine, Cost)]) -> Dispatcher<Scalar> {
     dispatcher
 }
 
-/// The report on ten calls of an operation, where only `engine` has a cost.
+/// Returns the report of ten calls of an operation, with a cost only for `engine`.
 fn report(engine: Engine, cost: Cost) -> Bottlenecks {
     let dispatcher = dispatcher(&[(Operation::Assign, engine, cost)]);
     let mut monitor = dispatcher.monitor();
@@ -75,7 +75,7 @@ fn report(engine: Engine, cost: Cost) -> Bottlenecks {
     report
 }
 
-/// What is said of how to help, with the part of the time that it would save.
+/// Returns the suggested change, and the part of the time that it would save.
 fn change(report: &Bottlenecks) -> (String, f64) {
     let change = report.change.as_ref().unwrap();
     (change.to_string(), change.seconds / report.busy)
@@ -150,7 +150,7 @@ fn a_faster_engine_is_named_with_why_it_was_not_taken() {
         gate: None,
     };
     held(Operation::Assign).run(&scalar);
-    // And another, of which nothing is known.
+    // And another call, without a known cost.
     held(Operation::Search).run(&dispatcher);
     let report = monitor.report();
     let (text, saves) = change(&report);
@@ -177,7 +177,8 @@ fn a_faster_engine_is_named_with_why_it_was_not_taken() {
     assert_eq!(json["change"]["operation"], "assign");
 }
 
-/// A call that goes on over several reports is in each of them with its part, and with no more in all than it took.
+/// A call that runs during several reports appears in each of them with its part, and in total with no more than it
+/// took.
 #[test]
 fn calls_under_way_are_told_while_they_are() {
     let cost = Cost::constant(1e-6, 5e6, 1e9);
@@ -207,7 +208,7 @@ fn calls_under_way_are_told_while_they_are() {
             share.seconds >= 4e-3 && share.seconds <= report.seconds + 1e-3,
             "{report:?}"
         );
-        // Of what is only under way there is something to say, too.
+        // There is advice for running calls too.
         assert!(report.change.is_some());
         assert!(
             report
@@ -229,7 +230,7 @@ fn calls_under_way_are_told_while_they_are() {
         metrics.seconds
     );
     assert!(told <= start.elapsed().as_secs_f64());
-    // Nobody is told of it again; and where nobody watches, nothing is noted.
+    // Nothing is reported twice; and without an observer, nothing is recorded.
     assert!(monitor.report().shares.is_empty());
     drop(monitor);
     assert!(
@@ -260,7 +261,7 @@ fn an_interval_is_the_difference_of_its_ends() {
     let second = dispatcher.metrics();
     let interval = second.since(&first);
     assert_eq!((interval.calls, interval.elements), (3, 3000));
-    // What did nothing in it is not in it.
+    // An engine without work in the interval is not in it.
     let [search] = &interval.engines[..] else {
         panic!("{interval:?}")
     };

@@ -1,4 +1,4 @@
-//! Who is chosen, by size, wish, profile and device.
+//! The chosen engine, by size, wish, profile and device.
 
 use tercet_host::simd::Backend;
 
@@ -9,7 +9,7 @@ fn decode(elements: u64) -> Job {
     Job::each(Operation::Decode, elements, elements, 4 * elements)
 }
 
-/// Much work for each byte that crosses.
+/// Much work for each copied byte.
 fn products(rows: usize) -> Job {
     Job::products(4096, 4096, 4096 * 4096, rows)
 }
@@ -25,11 +25,11 @@ fn small_jobs_stay_on_one_thread_large_ones_take_all_and_heavy_ones_the_device()
     assert_eq!(choice(&decode(64)), Engine::Simd);
     assert_eq!(choice(&decode(4096)), Engine::Simd);
     assert_eq!(choice(&decode(4 << 20)), Engine::Threads);
-    // Copies cost more than a pass over the data here.
+    // Copies cost more than a pass over the data on the host.
     assert_eq!(choice(&decode(1 << 30)), Engine::Threads);
     let resident = decode(4 << 20).at(Place::Device);
     assert_eq!(choice(&resident), Engine::Cuda);
-    // A third of a second is saved by the first such call already.
+    // The first such call already saves a third of a second.
     assert_eq!(choice(&products(16384)), Engine::Cuda);
 }
 
@@ -45,7 +45,7 @@ fn what_a_device_has_no_step_for_stays_with_the_processor_whoever_is_wished() {
             explained.contains("a device has no step for it"),
             "{explained}"
         );
-        // Who asks for the device has it tried, and hears why not.
+        // A caller that asks for the device gets it tried, and the reason if it fails.
         let forced = dispatcher.on(Engine::Cuda);
         assert_eq!(forced.choice(&job), Some(Engine::Cuda));
     };
@@ -64,7 +64,7 @@ fn what_a_device_has_no_step_for_stays_with_the_processor_whoever_is_wished() {
     });
 }
 
-/// Who is explained is who works: of the processor's engines only one takes files tile by tile.
+/// The explained engine is the one that runs: only one of the processor's engines takes files tile by tile.
 #[test]
 fn flows_over_files_are_offered_to_all_threads_and_the_device_alone() {
     let flow = decode(64).in_flow();
@@ -82,7 +82,7 @@ fn flows_over_files_are_offered_to_all_threads_and_the_device_alone() {
             assert_eq!(tiled, others && here, "{profile:?}: {reason:?}");
         }
     }
-    // Whoever asks for another.
+    // Also if the settings ask for another engine.
     let dispatcher = of(Settings {
         overrides: [(Operation::Decode, Engine::Simd)].into(),
         ..settings()
@@ -93,11 +93,11 @@ fn flows_over_files_are_offered_to_all_threads_and_the_device_alone() {
         dispatcher.on(Engine::Cuda).choice(&flow),
         Some(Engine::Cuda)
     );
-    // Whatever is known.
+    // Also without any known cost.
     let (dispatcher, _) = with_costs(settings(), Costs::none());
     assert_eq!(dispatcher.choice(&flow), Some(Engine::Threads));
     assert_eq!(dispatcher.choice(&decode(64)), Some(Engine::Scalar));
-    // What an engine's own calls are made for is any engine's.
+    // Any engine can do calls that an engine was made for.
     let dispatcher = of(settings());
     let product = products(1);
     let alike = dispatcher.choice(&product);
@@ -131,7 +131,7 @@ fn a_device_is_opened_once_calls_would_have_saved_as_much() {
                 .map_or(0, |it| it.calls),
         );
     }
-    // 0.08, 0.16, 0.24, 0.32: the fourth opens it.
+    // Sums saved: 0.08, 0.16, 0.24, 0.32. The fourth call opens the device.
     assert_eq!(engines, [0, 0, 0, 1, 2]);
     assert_eq!(told.lock().unwrap().len(), 1, "{told:?}");
 }
@@ -279,7 +279,7 @@ fn an_explanation_names_every_candidate_and_why_it_lost() {
     assert!(text.contains("chosen: the fastest"), "{text}");
     assert!(text.contains(" times as long"), "{text}");
     assert!(text.contains("fewer than 1073741824 elements"), "{text}");
-    // Columns end where their heads do.
+    // Columns end at the same place as their heads.
     let ends = |line: &str, word: &str| line.find(word).map(|at| at + word.len());
     assert!(ends(lines[1], "predicted").is_some());
     let json = serde_json::to_value(&explained).unwrap();

@@ -1,4 +1,4 @@
-//! Engines that fail: the call is finished by the next, with the same bits and one warning.
+//! Engines that fail: the next one finishes the call, with the same bits and one warning.
 
 use tercet_core::engine::Refused;
 use tercet_core::scalar::Scalar;
@@ -9,7 +9,7 @@ use crate::dispatch::{
     Cost, Costs, DispatchError, Dispatcher, Engine, Job, Notice, Operation, Settings,
 };
 
-/// Writes the squares of its input; the first engines asked leave half of them and fail.
+/// Writes the squares of its input; the first engines to try write half of them and fail.
 struct Squares<'a> {
     of: &'a [u64],
     out: &'a mut [u64],
@@ -38,7 +38,7 @@ impl Squares<'_> {
     }
 }
 
-/// The device is best, then threads, then one.
+/// The device is best, then all threads, then one.
 fn costs() -> Costs {
     let mut costs = Costs::none();
     for (engine, seconds) in [
@@ -156,7 +156,8 @@ fn a_device_that_fails_again_and_again_is_given_up_and_one_without_room_is_not()
                 asked: &mut asked,
             }
             .run(&dispatcher);
-            // Once given up, the first engine asked is of the processor, and what fails there goes on too.
+            // Once the device is given up, the first engine is one of the processor's; if that fails, the next
+            // continues too.
             done.unwrap();
         }
         let failures = dispatcher.metrics();
@@ -170,7 +171,7 @@ fn a_device_that_fails_again_and_again_is_given_up_and_one_without_room_is_not()
             .iter()
             .filter(|it| matches!(it, Notice::Failed { given_up: true, .. }));
         assert_eq!(given_up.count(), usize::from(gives_up));
-        // The device's opening, and one for each call.
+        // One notice for opening the device, and one for each call.
         assert_eq!(told.len(), 1 + 5);
     }
 }
@@ -240,7 +241,7 @@ fn a_device_of_another_kind_than_was_measured_gets_built_in_costs() {
         let builtin = Costs::builtin(1);
         let builtin = builtin.get(Operation::Search, Engine::Cuda).unwrap();
         assert_eq!(found == builtin, forgotten, "{device}");
-        // What the file lacks is built in.
+        // Costs missing in the file are built in.
         assert!(
             dispatcher
                 .costs()

@@ -1,4 +1,4 @@
-//! Every call gives the same bits by every engine, and refuses the same.
+//! Every call gives the same bits on every engine, and the same refusals.
 
 use tercet_core::block::{BlockError, Format};
 use tercet_core::cluster::{ClusterError, Points};
@@ -30,7 +30,7 @@ fn codes(len: usize) -> Vec<i8> {
         .collect()
 }
 
-/// All that calls give, as text: floats by their bits.
+/// Returns all results of all calls as text: floats by their bits.
 fn all(dispatcher: &Dispatcher<Scalar>) -> Result<String, DispatchError> {
     let mut text = String::new();
     let mut add = |part: &dyn std::fmt::Debug| text += &format!("{part:?}\n");

@@ -1,4 +1,4 @@
-//! Tests of the whole dispatcher, with devices and costs that are made up.
+//! Tests of the whole dispatcher, with made-up devices and costs.
 
 mod bottlenecks;
 mod choices;
@@ -15,10 +15,10 @@ use tercet_core::scalar::Scalar;
 
 use super::{Builder, Costs, Dispatcher, Notice, Settings};
 
-/// What was told, line by line.
+/// The notices received, in order.
 type Told = Arc<Mutex<Vec<Notice>>>;
 
-/// A dispatcher of built-in costs for four threads whose device is the scalar engine, and what it tells.
+/// Returns a dispatcher with built-in costs for four threads, the scalar engine as its device, and its notices.
 fn with_device(settings: Settings) -> (Dispatcher<Scalar>, Told) {
     with_costs(settings, Costs::builtin(4))
 }

@@ -1,4 +1,4 @@
-//! What a dispatched call costs beside the work itself.
+//! The overhead of a dispatched call beside the work itself.
 
 use std::time::Instant;
 
@@ -47,7 +47,7 @@ fn overhead_of_a_call_is_below_a_microsecond() {
 const CALLS: u32 = 1_000_000;
 const BLOCKS: [u8; 34] = [1; 34];
 
-/// Nanoseconds of a call.
+/// Returns the nanoseconds per call.
 fn time(calls: u32, mut call: impl FnMut(&mut [f32])) -> f64 {
     let mut out = [0.0; 32];
     let start = Instant::now();
@@ -70,7 +70,8 @@ fn decode(dispatcher: &Dispatcher<Scalar>, calls: u32) -> f64 {
     })
 }
 
-/// What recording alone costs a call: handles of nobody's, and of a registry. The first is a dozen tests of pointers.
+/// Measures the cost of recording alone, with null handles and with those of a registry. The first is a dozen tests of
+/// pointers.
 #[test]
 #[ignore = "times this machine"]
 fn overhead_of_figures_that_nobody_records_is_some_nanoseconds() {

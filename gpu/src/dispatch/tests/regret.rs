@@ -1,4 +1,4 @@
-//! The model follows engines whose times are made up, and, where asked to, those of this machine.
+//! The model follows engines with made-up times, and on request those of this machine.
 
 use std::time::Duration;
 use tercet_core::number::Random;
@@ -9,7 +9,7 @@ use crate::dispatch::{
     Cost, Costs, Curve, Engine, Job, Operation, Place, Sample, Settings, Sweeps,
 };
 
-/// An engine whose time is made up: caches that end, a rate of arithmetic, copies.
+/// An engine with a made-up time: caches that end, a rate of arithmetic, copies.
 #[derive(Clone, Copy, Debug)]
 struct MadeUp {
     launch: f64,
@@ -53,9 +53,9 @@ fn with_items(job: Job, items: u64) -> Job {
     Job { items, ..job }
 }
 
-/// One core, all cores, a device, each somewhat otherwise.
+/// One core, all cores, and a device, each slightly varied.
 fn engines(random: &mut Random) -> [MadeUp; 3] {
-    // Between half and twice, as often below as above 1.
+    // Between half and twice, as often below 1 as above.
     let [a, b, c, d, e, f] =
         [(); 6].map(|()| 2.0f64.powf(random.below(2001) as f64 / 1000.0 - 1.0));
     let simd = MadeUp {
@@ -88,9 +88,9 @@ fn engines(random: &mut Random) -> [MadeUp; 3] {
     [simd, threads, device]
 }
 
-/// How many choices by the fitted costs of engines are near the best, of how many.
+/// Returns how many choices by the fitted costs of the engines are near the best, and the number of choices.
 fn near_the_best(engines: [MadeUp; 3], random: &mut Random) -> (u32, u32) {
-    // Up to 3 % of noise, which only ever adds.
+    // Up to 3 % of noise, which only adds.
     let mut noisy = |seconds: f64| seconds * (1.0 + random.below(30) as f64 / 1000.0);
     let mut costs = Costs::none();
     let of = [Engine::Simd, Engine::Threads, Engine::Cuda];
@@ -128,7 +128,7 @@ fn near_the_best(engines: [MadeUp; 3], random: &mut Random) -> (u32, u32) {
     let (dispatcher, _) = with_costs(Settings::default(), costs);
     dispatcher.open().unwrap();
     let (mut good, mut all) = (0, 0);
-    // Sizes and intensities between those that were measured, and beyond.
+    // Sizes and intensities between the measured ones, and beyond them.
     for elements in (0..24).map(|step| (100.0 * 2.1f64.powi(step)) as u64) {
         for (work, width) in [(1, 100), (4, 100), (1, 9), (1000, 100), (4000, 100)] {
             let job = with_items(job(elements, work), elements / width);
@@ -150,14 +150,15 @@ fn choices_by_fitted_costs_are_near_the_best_of_engines_made_up() {
     for _ in 0..500 {
         let engines = engines(&mut random);
         let (near, points) = near_the_best(engines, &mut random);
-        // Whoever they are, and nearly always together.
+        // At least this share for any set of engines, and nearly all in total.
         assert!(near * 100 >= points * 85, "{near} of {points}: {engines:?}");
         (good, all) = (good + near, all + points);
     }
     assert!(good * 100 >= all * 95, "{good} of {all}");
 }
 
-/// Times of this machine, where nothing else should run: `cargo test --release -p tercet-gpu --lib -- --ignored regret --nocapture`.
+/// Uses times of this machine, which should run nothing else:
+/// `cargo test --release -p tercet-gpu --lib -- --ignored regret --nocapture`.
 #[test]
 #[ignore = "times this machine"]
 fn choices_on_this_machine_are_near_the_best() {
@@ -218,7 +219,7 @@ fn tuning_measures_every_operation_on_every_engine_there_is() {
         }
     }
     let (dispatcher, _) = with_costs(Settings::default(), tuned.costs);
-    // What is larger takes long where nothing is optimized.
+    // Larger sizes take long in builds without optimization.
     let share = Duration::from_micros(10);
     let found = check_up_to(&dispatcher, 20_000, share, &mut |_| ()).unwrap();
     assert!(found.points.len() > 120 && found.good <= found.points.len());

@@ -1,4 +1,4 @@
-//! Data that calls come back to: when it goes to the device, and that bits never depend on it.
+//! Data for repeated calls: when it goes to the device, and that the bits never depend on it.
 
 use tercet_core::cluster::Points;
 use tercet_core::engine::Refused;
@@ -15,7 +15,7 @@ fn codes(len: usize) -> Vec<i8> {
         .collect()
 }
 
-/// The device takes 1 µs and the processor 10, but for bytes that cross: 40 ns each.
+/// The device takes 1 µs and the processor 10 µs, but each copied byte adds 40 ns.
 fn costs() -> Costs {
     let mut costs = Costs::none();
     for operation in Operation::ALL {
@@ -32,7 +32,7 @@ fn what_lies_there_need_not_cross() {
     dispatcher.open().unwrap();
     let job = Job::points(Operation::Assign, 1000, 2, 2);
     assert_eq!(dispatcher.choice(&job), Some(Engine::Simd));
-    // Labels and distances cross still.
+    // Labels and distances are still copied.
     let held = dispatcher.explain(&job.holding(2000));
     let device = held.candidates.iter().find(|it| it.engine == Engine::Cuda);
     let crossing = device.unwrap().prediction.unwrap().transfer;
@@ -41,7 +41,7 @@ fn what_lies_there_need_not_cross() {
         held.to_string().contains("2000 bytes on the device"),
         "{held}"
     );
-    // No more than is read can be held, and who reaches all reaches that.
+    // At most the bytes read can be held, and a larger number is limited to them.
     assert_eq!(job.holding(u64::MAX).held, job.bytes_in);
     assert_eq!(
         dispatcher.choice(&job.at(Place::Device)),
@@ -53,7 +53,7 @@ fn what_lies_there_need_not_cross() {
 fn data_goes_there_once_calls_would_have_saved_the_crossing() {
     let (dispatcher, _) = with_costs(Settings::default(), costs());
     dispatcher.open().unwrap();
-    // 1000 bytes cross in 40 µs; the ten of a call in less than a microsecond.
+    // Copying 1000 bytes takes 40 µs; the ten bytes of a call take less than a microsecond.
     let codes = codes(1000);
     let layer = Layer::new(Matrix::new(Layout::Int8, 2, 500, &[1; 1000]).unwrap());
     let resident = dispatcher.resident_layer(layer);
@@ -63,7 +63,7 @@ fn data_goes_there_once_calls_would_have_saved_the_crossing() {
         resident.matvec(x, 0.5, &mut out).unwrap();
         there.push(resident.is_resident());
     }
-    // The activations cross with each call, 500 bytes in 20 µs: it never pays.
+    // Each call copies the activations, 500 bytes in 20 µs: it never pays off.
     assert_eq!(there, [false; 12]);
     let small = Layer::new(Matrix::new(Layout::Int8, 200, 5, &[1; 1000]).unwrap());
     let resident = dispatcher.resident_layer(small);
@@ -81,7 +81,7 @@ fn data_goes_there_once_calls_would_have_saved_the_crossing() {
 fn savings_add_up_to_the_crossing() {
     let (dispatcher, _) = with_costs(Settings::default(), costs());
     dispatcher.open().unwrap();
-    // 1000 rows of 2 cross in 80 µs. A query and a hit of 16 bytes take 0.72 µs, so that each call saves 8.28 µs.
+    // Copying 1000 rows of 2 bytes takes 80 µs. A query and a hit of 16 bytes take 0.72 µs, so each call saves 8.28 µs.
     let codes = codes(2000);
     let rows = dispatcher.resident_rows(Int8Rows::new(&codes, 2).unwrap());
     let mut hits = [Hit::default()];
@@ -166,7 +166,7 @@ fn every_call_gives_the_bits_and_refusals_of_the_dispatcher() {
             "{short:?}"
         );
     }
-    // The handle of the device brought it there, for all handles.
+    // The handle of the device copied it there, for all handles.
     assert!(points.is_resident() && base.is_resident() && held.is_resident());
     assert_eq!(told.lock().unwrap().len(), 1, "{told:?}");
 }

@@ -9,7 +9,7 @@ use tercet_core::search::{Dot, Hit, Int8Rows, Larger};
 use super::with_device;
 use crate::dispatch::{DispatchError, Engine, Operation, Settings};
 
-/// Calls of a thread, of each of the five kinds.
+/// Calls per thread, for each of the five kinds.
 const CALLS: u64 = 25_000;
 const THREADS: u64 = 8;
 
@@ -22,7 +22,7 @@ fn counts_of_a_million_calls_from_eight_threads_add_up() {
     let layer = Layer::new(Matrix::new(Layout::Int8, 2, 4, &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap());
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            // Some by handles of one engine: counters are the same.
+            // Some use handles of one engine: their counters are the same.
             let dispatcher = match thread {
                 0 => dispatcher.on(Engine::Scalar),
                 1 => dispatcher.on(Engine::Cuda),

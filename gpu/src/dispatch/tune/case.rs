@@ -1,4 +1,4 @@
-//! What is timed: operations that are measured elsewhere too, of any size, and how much they are asked.
+//! The timed cases: operations that other measurements use too, of any size, with their amounts of work.
 
 use tercet_core::block::Format;
 use tercet_core::linear::Layout;
@@ -7,32 +7,32 @@ use tercet_host::measure::{Entry, entries};
 
 use crate::dispatch::{Job, Operation};
 
-/// Hits of a query.
+/// Hits per query.
 const HITS: usize = entries::TOP;
 /// Steps of a clustering.
 const STEPS: u32 = 4;
-/// The format of blocks.
+/// Format of blocks.
 const BLOCK: Format = Format::Q8_0;
 
 /// The size of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Values, coordinates or weights: about as many, in whole rows.
+    /// Approximate number of values, coordinates or weights, in whole rows.
     pub(super) elements: usize,
-    /// Values of a row, a point or a group.
+    /// Values per row, point or group.
     pub(super) width: usize,
-    /// Clusters, queries or rows of activations.
+    /// Number of clusters, queries or rows of activations.
     pub(super) many: usize,
 }
 
 impl Shape {
-    /// With little work a byte.
+    /// Returns a shape with little work per byte.
     pub(super) const fn streaming(operation: Operation, elements: usize) -> Self {
         let (width, many) = match operation {
             Operation::Kmeans | Operation::Assign => (16, 4),
             Operation::Search => (64, 1),
             Operation::Matmul => (256, 4),
-            // Groups that are not sorted.
+            // Groups too large to be sorted.
             Operation::QuantizeOptimal => (4096, 1),
             _ => (256, 1),
         };
@@ -43,7 +43,7 @@ impl Shape {
         }
     }
 
-    /// With much work a byte; none where an operation has no such cases.
+    /// Returns a shape with much work per byte; `None` if an operation has no such cases.
     pub(super) const fn busy(operation: Operation, elements: usize) -> Option<Self> {
         let (width, many) = match operation {
             Operation::Kmeans => (32, 64),
@@ -61,7 +61,7 @@ impl Shape {
         })
     }
 
-    /// With many items of few bytes each; none where an operation has no such cases.
+    /// Returns a shape with many items of few bytes each; `None` if an operation has no such cases.
     pub(super) const fn many(operation: Operation, elements: usize) -> Option<Self> {
         let (elements, width, many) = match operation {
             Operation::QuantizeInteger
@@ -82,7 +82,7 @@ impl Shape {
         })
     }
 
-    /// What an operation of this shape is asked.
+    /// Returns the job of an operation with this shape.
     pub(super) fn job(self, operation: Operation) -> Job {
         let (rows, values) = self.rows();
         let (width, many) = (self.width, self.many);
@@ -109,7 +109,7 @@ impl Shape {
         Job { operation, ..job }
     }
 
-    /// The operation over an input of this shape.
+    /// Returns the operation with an input of this shape.
     pub(super) fn entry(self, operation: Operation) -> Entry {
         let (rows, _) = self.rows();
         let (width, many) = (self.width, self.many);
@@ -130,19 +130,19 @@ impl Shape {
         }
     }
 
-    /// Groups of the width: a short tensor is one group.
+    /// Returns groups of the width; a short tensor is one group.
     fn groups(self) -> Groups {
         let len = self.width.min(self.elements).max(1);
         let count = (self.elements / len).max(1);
         Groups { count, len }
     }
 
-    /// Values of whole blocks.
+    /// Returns the number of values in whole blocks.
     fn blocks(self) -> usize {
         self.elements.max(1).next_multiple_of(BLOCK.len())
     }
 
-    /// Rows of the width, at least one, and values in them.
+    /// Returns the number of rows of the width, at least one, and the number of values in them.
     const fn rows(self) -> (usize, usize) {
         let rows = if self.elements < self.width {
             1

@@ -1,4 +1,4 @@
-//! Regret: how much longer the chosen engine takes than the best would have.
+//! Regret: the extra time of the chosen engine compared with the best.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use super::turns::{ROUNDS, Rounds, WARM, take_turns};
 use crate::dispatch::engine::Device;
 use crate::dispatch::{DispatchError, Dispatcher, Engine, Job, Operation};
 
-/// A choice that takes up to so much longer than the best is as good.
+/// A choice whose regret is at most this counts as good.
 const REGRET: f64 = 0.15;
-/// An engine that should take so many times as long as the chosen one need not be waited for.
+/// An engine is not timed if its predicted time is this many times that of the chosen one.
 const HOPELESS: f64 = 30.0;
 
-/// Choices held against what engines took.
+/// Choices compared with the times of the engines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
     /// A point for each operation, shape and size.
     pub points: Vec<Regret>,
-    /// Those where the choice was within 15 % of the best.
+    /// Points where the choice was within 15 % of the best.
     pub good: usize,
-    /// The same as a part of all.
+    /// The same as a part of all points.
     pub share: f64,
 }
 
@@ -37,54 +37,54 @@ pub struct Regret {
     pub work: u64,
     /// Its items.
     pub items: u64,
-    /// What was chosen.
+    /// The chosen engine.
     pub chosen: Engine,
-    /// What was the fastest.
+    /// The fastest engine.
     pub best: Engine,
-    /// Seconds that the chosen engine took.
+    /// Seconds of the chosen engine.
     pub seconds: f64,
-    /// Seconds that the best took.
+    /// Seconds of the fastest engine.
     pub best_seconds: f64,
-    /// How much longer the chosen engine took, in parts of the best time; 0 where it is the best.
+    /// Extra time of the chosen engine, as a part of the best time; 0 if it is the fastest.
     pub regret: f64,
-    /// Seconds that were predicted of the chosen engine.
+    /// Predicted seconds of the chosen engine.
     pub predicted: f64,
     /// Every engine that was tried.
     pub engines: Vec<Timed>,
 }
 
 impl Regret {
-    /// Whether the choice was within 15 % of the best.
+    /// True if the choice was within 15 % of the best.
     pub const fn is_good(&self) -> bool {
         self.regret <= REGRET
     }
 }
 
-/// An engine at a point.
+/// One engine at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Timed {
     /// The engine.
     pub engine: Engine,
     /// Seconds that it took.
     pub seconds: f64,
-    /// Seconds that were predicted of it.
+    /// Its predicted seconds.
     pub predicted: f64,
 }
 
-/// Whether two dispatchers choose alike.
+/// Comparison of the choices of two dispatchers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Agreement {
     /// Points of the grid.
     pub points: usize,
-    /// Those where both choose the same engine.
+    /// Points where both choose the same engine.
     pub alike: usize,
-    /// The same as a part of all.
+    /// The same as a part of all points.
     pub share: f64,
-    /// The others.
+    /// The other points.
     pub others: Vec<Differing>,
 }
 
-/// A point where two dispatchers choose otherwise.
+/// A point where two dispatchers choose differently.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Differing {
     /// The operation.
@@ -93,16 +93,17 @@ pub struct Differing {
     pub elements: u64,
     /// Its work.
     pub work: u64,
-    /// What the first chooses, and the second; none where nobody can.
+    /// The choices of the first dispatcher and of the second; `None` if no engine can do it.
     pub chosen: [Option<Engine>; 2],
 }
 
-/// Elements of the grid, between those that costs are measured at.
+/// Sizes of the grid in elements, between the sizes at which costs are measured.
 const SIZES: [usize; 9] = [
     96, 350, 1300, 5000, 20_000, 60_000, 180_000, 500_000, 1_500_000,
 ];
 
-/// The shapes that an operation is checked at: width and how many, that of tuning first, and others where shapes matter.
+/// Returns the shapes at which an operation is checked, as width and number: first the shape of tuning, then others if
+/// the shape matters for the operation.
 fn shapes(operation: Operation, elements: usize) -> Vec<Shape> {
     let shape = Shape::streaming(operation, elements);
     let mut shapes = vec![shape];
@@ -126,7 +127,7 @@ fn shapes(operation: Operation, elements: usize) -> Vec<Shape> {
     shapes
 }
 
-/// Every operation with the shapes that it is checked at.
+/// Returns every operation with the shapes at which it is checked.
 fn grid() -> impl Iterator<Item = (Operation, Shape)> {
     let all = Operation::ALL.into_iter();
     all.flat_map(|operation| {
@@ -149,7 +150,7 @@ struct Tried {
 }
 
 impl Tried {
-    /// Who is to be tried; none where nobody would be chosen.
+    /// Returns the engines to try; `None` if no engine would be chosen.
     fn new<D: Device>(
         dispatcher: &Dispatcher<D>,
         operation: Operation,
@@ -205,10 +206,10 @@ impl Tried {
     }
 }
 
-/// Has every engine that is a candidate do every operation over a grid of sizes, and holds the choices against their times.
+/// Runs every operation on every candidate engine over a grid of sizes, and compares the choices with the times.
 ///
-/// Times are taken as [`super::tune()`] takes them, in rounds, `share` for an engine at a point in all; there are some 260 points. Hears each
-/// operation as it begins.
+/// Times are measured as [`super::tune()`] does, in rounds, with `share` as the total time for an engine at a point.
+/// There are some 260 points. Calls `progress` with each operation as it begins.
 ///
 /// # Errors
 /// [`DispatchError`] of an engine that failed.
@@ -220,7 +221,7 @@ pub fn check<D: Device>(
     check_up_to(dispatcher, usize::MAX, share, progress)
 }
 
-/// [`check`] without the points of more elements than `largest`.
+/// As [`check`], without the points of more than `largest` elements.
 pub(crate) fn check_up_to<D: Device>(
     dispatcher: &Dispatcher<D>,
     largest: usize,
@@ -260,7 +261,8 @@ pub(crate) fn check_up_to<D: Device>(
     })
 }
 
-/// How often two dispatchers, of two tunings for one, choose alike over the grid of [`check`]. Nothing is timed.
+/// Counts how often two dispatchers, with two tunings of one machine, choose the same over the grid of [`check`].
+/// Nothing is timed.
 pub fn agreement<D: Device>(first: &Dispatcher<D>, second: &Dispatcher<D>) -> Agreement {
     let mut others = Vec::new();
     let mut points = 0;

@@ -1,4 +1,4 @@
-//! The file that measured costs are kept in.
+//! The file of measured costs.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,20 +14,20 @@ use crate::dispatch::{Costs, TuningFile};
 /// A larger file is not one of ours.
 const LARGEST: u64 = 16 << 20;
 
-/// Measured costs, and of what.
+/// Measured costs and the machine that they belong to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
     /// The machine.
     pub key: Key,
-    /// Device and driver, where one was measured.
+    /// Device and driver, if one was measured.
     pub device: Option<String>,
-    /// The day, as `2026-01-31`.
+    /// The day of the measurement, as `2026-01-31`.
     pub made: String,
     /// The costs.
     pub costs: Costs,
 }
 
-/// Why a file's costs cannot be used.
+/// Why the costs of a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuningError {
@@ -36,33 +36,33 @@ pub enum TuningError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It does not hold what such a file holds.
+    /// The content is not that of a tuning file.
     #[error("{}: no tuning file: {reason}", path.display())]
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
-    /// It is of another machine.
+    /// The file belongs to another machine.
     #[error("{}: of another machine: {difference}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is another there.
+        /// The difference.
         difference: String,
     },
-    /// There is no directory for it.
+    /// There is no directory for the file.
     #[error("no cache directory is known: set TERCET_TUNING to a file")]
     Nowhere,
 }
 
-/// Where the file is, or would be; none where it is not wanted or no directory is known.
+/// Returns the path of the file, whether or not it exists; `None` if no file is wanted or no directory is known.
 pub fn path(file: &TuningFile) -> Option<PathBuf> {
     match file {
         TuningFile::Off => None,
@@ -72,7 +72,7 @@ pub fn path(file: &TuningFile) -> Option<PathBuf> {
 }
 
 fn in_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    // As the specification has it, a path that is not absolute is none.
+    // The specification says that a path that is not absolute must be ignored.
     let folder = |name: &str| {
         variable(name)
             .map(PathBuf::from)
@@ -85,7 +85,7 @@ fn in_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 impl Tuning {
-    /// Reads a file of this machine; none where there is no file.
+    /// Reads a file of this machine; returns `None` if there is no file.
     ///
     /// # Errors
     /// [`TuningError::Io`], [`TuningError::Broken`], [`TuningError::Foreign`].
@@ -93,7 +93,7 @@ impl Tuning {
         Self::read_for(path, &Key::here())
     }
 
-    /// As [`Tuning::read`], for another machine than this.
+    /// As [`Tuning::read`], for another machine than this one.
     ///
     /// # Errors
     /// Those of [`Tuning::read`].
@@ -116,7 +116,7 @@ impl Tuning {
             Ok(_) => {}
         }
         let text = fs::read(path).map_err(failed)?;
-        // The machine first: what else a file of another version holds need not be known here.
+        // Read the machine first: the rest of a file of another version need not be understood.
         let of: Of = serde_json::from_slice(&text).map_err(|error| broken(error.to_string()))?;
         if let Some(difference) = of.key.difference(key) {
             return Err(TuningError::Foreign {
@@ -128,7 +128,7 @@ impl Tuning {
         Ok(Some(tuning))
     }
 
-    /// Writes the file, whole or not at all: beside its place first. Folders are made.
+    /// Writes the file completely or not at all: first beside its place, then renamed. Creates missing directories.
     ///
     /// # Errors
     /// [`TuningError::Io`].
@@ -151,14 +151,15 @@ impl Tuning {
         let beside = PathBuf::from(beside);
         let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
         written.map_err(|source| {
-            // What is left of it is of no use; that it cannot be removed either is told by the error before.
+            // The partial file is useless. A failure to remove it needs no report of its own: the earlier error says
+            // enough.
             let _ = fs::remove_file(&beside);
             failed("write")(source)
         })
     }
 }
 
-/// What is looked at first.
+/// The part that is read first.
 #[derive(Deserialize)]
 struct Of {
     key: Key,
@@ -206,7 +207,7 @@ mod tests {
             assert_eq!((&read.key, read.made.as_str()), (&tuning.key, made));
             assert_eq!(read.costs.iter().count(), tuning.costs.iter().count());
         }
-        // Nothing is left beside it.
+        // No other file remains beside it.
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
 

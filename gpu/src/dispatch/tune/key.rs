@@ -1,25 +1,26 @@
-//! Which machine costs are of.
+//! The machine that costs belong to.
 
 use serde::{Deserialize, Serialize};
 use tercet_host::measure::Machine;
 
-/// The machine that costs are measured on. Device and driver stand beside it, since asking for them takes time.
+/// The machine that costs were measured on. Device and driver are stored separately, because asking for them takes
+/// time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
-    /// The version of this crate: kernels change.
+    /// The version of this crate, because kernels change.
     pub version: String,
     /// The processor.
     pub processor: String,
-    /// Its instruction sets that kernels are written for.
+    /// Its instruction sets that kernels exist for.
     pub sets: Vec<String>,
-    /// Threads that work is shared out to.
+    /// Threads that share the work.
     pub threads: usize,
     /// The operating system.
     pub system: String,
 }
 
 impl Key {
-    /// This machine's.
+    /// Returns the key of this machine.
     pub fn here() -> Self {
         let machine = Machine::here();
         Self {
@@ -31,7 +32,7 @@ impl Key {
         }
     }
 
-    /// What is another there than here, in words; none where nothing is.
+    /// Describes the difference from `here` in words; `None` if there is none.
     pub fn difference(&self, here: &Self) -> Option<String> {
         let threads = |key: &Self| key.threads.to_string();
         let sets = |key: &Self| key.sets.join(", ");

@@ -1,4 +1,4 @@
-//! Each operation on each engine, over a grid of sizes, within a budget.
+//! Measures each operation on each engine, over a grid of sizes, within a budget.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::dispatch::{
     Cost, Costs, Curve, DispatchError, Dispatcher, Engine, Job, Operation, Sample, Sweeps,
 };
 
-/// How to measure.
+/// Options of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TuneOptions {
-    /// About how long it may take in all.
+    /// Approximate total time.
     pub budget: Duration,
     /// The largest case, in elements: values, coordinates or weights.
     pub largest: usize,
@@ -42,18 +42,18 @@ impl TuneOptions {
     }
 }
 
-/// A range of sizes that an operation is measured at, with a shape for each, and the amount that its curve goes by.
+/// A range of sizes at which an operation is measured, with a shape for each, and the amount that its curve depends on.
 struct Sweep {
-    /// Elements of the smallest case, and from case to case.
+    /// Elements of the smallest case, and the factor from case to case.
     smallest: usize,
     step: usize,
     shape: fn(Operation, usize) -> Option<Shape>,
     amount: fn(&Job) -> u64,
 }
 
-/// What [`Sweeps`] has: little work a byte, much of it, many items.
+/// The sweeps of [`Sweeps`]: little work per byte, much work per byte, many items.
 ///
-/// Cases with much work begin larger: of smaller ones all but the work would be measured.
+/// Cases with much work start at a larger size: in smaller ones the work would be a negligible part.
 const SWEEPS: [Sweep; 3] = [
     Sweep {
         smallest: 64,
@@ -85,25 +85,28 @@ impl Sweep {
     }
 }
 
-/// Larger cases are left out where one took so many times its share of the budget: rates hold beyond the last point.
+/// If a case took this many times its share of the budget, larger cases are left out: rates apply beyond the last
+/// point.
 const LONG: u32 = 50;
-/// All threads that take as long as one, but for so large a part, did it on one.
+/// If all threads take the same time as one, up to this part, they did the work on one thread.
 const ALIKE: f64 = 0.1;
 
-/// A case and what it took each engine.
+/// A case and the times of the engines for it.
 struct Taken {
     shape: Shape,
     job: Job,
     rounds: Vec<Rounds>,
 }
 
-/// Measures every operation on every engine that `dispatcher` can open, and hears each operation as it begins.
+/// Measures every operation on every engine that `dispatcher` can open. Calls `progress` with each operation as it
+/// begins.
 ///
-/// All is measured in twelve rounds: what else runs, and how awake threads are, changes meanwhile. A time is the mean of the middle half of the
-/// rounds' medians. Memory: some 40 bytes an element of the largest case.
+/// Everything is measured in twelve rounds, because other load and the sleep states of threads change over time. A time
+/// is the mean of the middle half of the medians of the rounds. Memory: some 40 bytes per element of the largest case.
 ///
 /// # Errors
-/// [`DispatchError`] of an engine that failed: a device, for the processor's refuse nothing that is asked here.
+/// [`DispatchError`] of an engine that failed. This can only be a device: the processor's engines refuse none of the
+/// calls made here.
 pub fn tune<D: Device>(
     dispatcher: &Dispatcher<D>,
     options: &TuneOptions,
@@ -126,7 +129,7 @@ pub fn tune<D: Device>(
         let sweep = |sweep: &Sweep| -> Vec<Taken> {
             let shapes = sweep.shapes(operation, options.largest);
             let mut taken: Vec<_> = shapes.into_iter().map(taken).collect();
-            // Small cases of whole rows may be alike.
+            // Small cases with whole rows may be the same.
             taken.dedup_by_key(|taken| (sweep.amount)(&taken.job));
             taken
         };
@@ -134,7 +137,7 @@ pub fn tune<D: Device>(
     });
     let cases = table.iter().flat_map(|(_, sweeps)| sweeps).map(Vec::len);
     let turns = u32::try_from(cases.sum::<usize>() * engines.len()).unwrap_or(u32::MAX);
-    // Half of the time is for waking up threads, in some half of the cases.
+    // Half of the time is for waking up threads, which about half of the cases need.
     let share = options.budget / 2 / (ROUNDS * turns);
     let warm = WARM.min(options.budget / 500);
     let copies = match device {
@@ -194,7 +197,7 @@ const fn all(samples: &[Vec<Sample>; 3]) -> Sweeps<'_> {
     }
 }
 
-/// A round of a sweep: each case by every engine that did the smaller one in time.
+/// Runs a round of a sweep: each case on every engine that did the smaller case in time.
 fn measure<D: Device>(
     dispatcher: &Dispatcher<D>,
     operation: Operation,
@@ -212,7 +215,7 @@ fn measure<D: Device>(
         if !is_worth(share, engines, &able, &taken.rounds) {
             continue;
         }
-        // An input serves all engines.
+        // All engines share one input.
         let case = taken.shape.entry(operation).build();
         with_call(&case, |call| {
             take_turns((share, warm), engines, &able, &mut taken.rounds, |index| {
@@ -226,14 +229,15 @@ fn measure<D: Device>(
     Ok(())
 }
 
-/// What an engine took over a sweep.
+/// Returns the times of an engine over a sweep.
 fn samples(sweep: &[Taken], engines: &[Engine], index: usize) -> Vec<Sample> {
     let mut samples: Vec<Sample> = Vec::new();
     let one = engines.iter().position(|&engine| engine == Engine::Simd);
     for Taken { job, rounds, .. } in sweep {
         let seconds: Vec<f64> = rounds.iter().map(Rounds::typical).collect();
         let mut taken = seconds[index];
-        // Where all threads leave a call to one of them, that is no other time. A short call they do: that it took less is chance.
+        // If all threads leave a call to one of them, both have the same time. A short call is such a call: a shorter
+        // time is chance.
         if let Some(one) = one
             && engines[index] == Engine::Threads
             && taken < seconds[one] * (1.0 + ALIKE)
@@ -254,7 +258,7 @@ fn samples(sweep: &[Taken], engines: &[Engine], index: usize) -> Vec<Sample> {
     samples
 }
 
-/// From the smallest on, up to the largest.
+/// Returns the sizes from the smallest up to the largest.
 fn sizes(smallest: usize, step: usize, largest: usize) -> Vec<usize> {
     let next = |&size: &usize| size.checked_mul(step);
     let sizes = std::iter::successors(Some(smallest), next);
@@ -263,7 +267,7 @@ fn sizes(smallest: usize, step: usize, largest: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Seconds by bytes that cross to the device or back.
+/// Measures seconds by bytes copied to the device or back.
 fn copies<D: Device>(
     dispatcher: &Dispatcher<D>,
     largest: usize,
@@ -282,7 +286,7 @@ fn copies<D: Device>(
                 .unwrap_or_else(|| Err("closed".into()))
                 .map_err(failed)
         })?;
-        // There and back again.
+        // Copied there and back.
         points.push((2 * size as u64, seconds));
     }
     Curve::new(points).map_err(|error| failed(error.into()))

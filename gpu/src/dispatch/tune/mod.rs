@@ -1,8 +1,9 @@
-//! Measuring what operations cost on this machine, and keeping it.
+//! Measures the costs of operations on this machine, and stores them.
 //!
-//! [`tune`] times every operation on every engine over a grid of sizes within a budget and fits a [`crate::dispatch::Cost`] to the times;
-//! [`Tuning`] is the file of them, of one machine ([`Key`]); [`check`] holds choices against what engines take at other sizes, [`agreement`]
-//! those of two tunings against each other; [`overhead`] times what a call costs beside its work; [`curves`] draws costs.
+//! [`tune`] times every operation on every engine over a grid of sizes within a budget and fits a
+//! [`crate::dispatch::Cost`] to the times. [`Tuning`] is the file of these costs, for one machine ([`Key`]). [`check`]
+//! compares choices with the times of engines at other sizes, and [`agreement`] compares the choices of two tunings.
+//! [`overhead`] times what a call costs beside its work. [`curves`] draws costs.
 
 mod call;
 mod case;

@@ -1,4 +1,4 @@
-//! What a dispatched call costs beside the work itself.
+//! The overhead of a dispatched call beside the work itself.
 
 use std::time::Instant;
 
@@ -10,12 +10,12 @@ use tercet_host::parallel::Threads;
 use crate::dispatch::engine::Device;
 use crate::dispatch::{DispatchError, Dispatcher, Engine, Job};
 
-/// Calls of a batch, and batches, of which the fastest counts.
+/// Calls of a batch, and number of batches, of which the fastest counts.
 const CALLS: u32 = 20_000;
 const BATCHES: u32 = 10;
 
-/// Seconds that a dispatched call of one block takes beyond the same call of the engine itself, on the calling thread: choosing, timing,
-/// counting. Some 50 ms.
+/// Returns the extra seconds of a dispatched call of one block over the same call of the engine itself, on the calling
+/// thread: choosing, timing, counting. Takes some 50 ms.
 ///
 /// # Errors
 /// Those of [`Dispatcher::run`].

@@ -1,15 +1,16 @@
-//! Costs as pictures.
+//! Pictures of costs.
 
 use tercet_host::report::{Curves, Line, Page, Panel};
 
 use super::case::Shape;
 use crate::dispatch::{Costs, Engine, Operation};
 
-/// Elements that are drawn, in powers of two.
+/// Numbers of elements to draw, as powers of two.
 const POWERS: std::ops::RangeInclusive<u32> = 6..=24;
 
-/// The predicted time of each operation on each engine by the number of elements, on scales of logarithms; marked where another
-/// engine becomes the fastest. Data lies with the host; shapes are those that tuning measures with little work a byte.
+/// Draws the predicted time of each operation on each engine by the number of elements, on logarithmic scales, with a
+/// mark at each size where another engine becomes the fastest. The data is on the host, and the shapes are those that
+/// tuning measures with little work per byte.
 pub fn curves(costs: &Costs, title: &str, line: &str) -> Page {
     let panels = Operation::ALL
         .into_iter()
@@ -54,8 +55,9 @@ fn panel(costs: &Costs, operation: Operation) -> Panel {
     }
 }
 
-/// The engine of the least predicted time for an operation whose data lies with the host, and from how many elements on: a power of two,
-/// 0 for the first. An engine is left for another that is a tenth faster.
+/// Returns the engine with the least predicted time for an operation with its data on the host, and the number of
+/// elements from which it is: a power of two, 0 for the first. An engine is replaced by another only if that is a tenth
+/// faster.
 pub fn crossings(costs: &Costs, operation: Operation) -> Vec<(u64, Engine)> {
     let mut crossings: Vec<(u64, Engine)> = Vec::new();
     for power in POWERS {

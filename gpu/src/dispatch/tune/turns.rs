@@ -1,4 +1,4 @@
-//! Timing engines beside each other.
+//! Times several engines in turn.
 
 use std::time::{Duration, Instant};
 
@@ -6,25 +6,26 @@ use crate::dispatch::Engine;
 
 /// Rounds in which everything is timed, some hundred milliseconds apart.
 ///
-/// All threads take one of two times, as the other processors are awake or have to be woken up, in phases of tens of milliseconds: so many
-/// rounds see both.
+/// All threads together take one of two times, in phases of tens of milliseconds: the other processors are either awake
+/// or must be woken up. This many rounds see both.
 pub(super) const ROUNDS: u32 = 12;
-/// Rounds that scalar code takes part in, and calls that are longer than their share.
+/// Number of rounds for scalar code, and for calls longer than their share.
 const FEW_ROUNDS: usize = 3;
-/// How long calls by all threads go on before they are timed, where there is time for it: threads that slept are not awake at once.
+/// Duration of untimed calls by all threads before they are timed, if there is time for it: threads that slept need
+/// time to wake up.
 pub(super) const WARM: Duration = Duration::from_millis(1);
-/// Times that a turn has at least.
+/// Minimum number of times per turn.
 const TIMES: usize = 2;
-/// Calls that are shorter are timed several together, and are none for several threads: waking one up takes about as long.
+/// Shorter calls are timed several together, and never run on several threads: waking up a thread takes about as long.
 pub(super) const SHORT: Duration = Duration::from_micros(20);
 
-/// What an engine took in each round, in seconds.
+/// Times of an engine in each round, in seconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rounds(Vec<f64>);
 
 impl Rounds {
-    /// The mean without the quarter of the rounds that took least and the one that took most: what is disturbed does not count, and where
-    /// there are two times, both do. Infinite where there was no round.
+    /// Returns the mean without the fastest and the slowest quarter of the rounds: disturbed rounds do not count, and
+    /// if there are two typical times, both do. Infinite if there was no round.
     pub(super) fn typical(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -36,15 +37,16 @@ impl Rounds {
         }
     }
 
-    /// Whether another round would tell something: a long call has said soon what there is to say, and scalar code, which wakes up nothing.
-    /// So most rounds are without it, and kernels find a processor's wide units awake.
+    /// True if another round would add information. Long calls need few rounds, and so does scalar code, which wakes up
+    /// no thread. Most rounds therefore run without scalar code, so that kernels find the wide units of the processor
+    /// awake.
     fn wants(&self, engine: Engine, share: Duration) -> bool {
         let short = |&last: &f64| last < share.as_secs_f64();
         self.0.len() < FEW_ROUNDS || (engine != Engine::Scalar && self.0.last().is_none_or(short))
     }
 }
 
-/// Whether there is an engine left that a round would tell something of.
+/// True if another round would add information about any engine.
 pub(super) fn is_worth(
     share: Duration,
     engines: &[Engine],
@@ -55,8 +57,8 @@ pub(super) fn is_worth(
     all.any(|((&engine, &able), rounds)| able && rounds.wants(engine, share))
 }
 
-/// A round: each able engine has its turn, the median of its calls within the share, all threads warmed up for a while. Another one begins
-/// each time. `call` is told whose turn it is.
+/// Runs a round: each able engine has its turn, which is the median of its calls within the share, with all threads
+/// warmed up for a while. Each round begins with another engine. `call` receives the index of the engine.
 pub(super) fn take_turns<E>(
     (share, warm): (Duration, Duration),
     engines: &[Engine],
@@ -81,17 +83,17 @@ pub(super) fn take_turns<E>(
     Ok(())
 }
 
-/// The median time of as many calls as fit the share, after untimed ones.
+/// Returns the median time of as many calls as fit into the share, after untimed ones.
 pub(super) fn timed<E>(
     share: Duration,
     warm: Duration,
     mut call: impl FnMut() -> Result<(), E>,
 ) -> Result<f64, E> {
-    // Faults pages in, and fills caches as calls one after another find them.
+    // Loads pages, and fills the caches as they are in repeated calls.
     let begin = Instant::now();
     call()?;
     let first = begin.elapsed();
-    // Beside so long a call that does not show.
+    // A long call hides these effects.
     if first > share * 8 {
         return Ok(first.as_secs_f64());
     }

@@ -1,4 +1,4 @@
-//! Blocks on several devices: each has a run of them.
+//! Blocks on several devices: each device has a consecutive part of them.
 
 use tercet_core::block::{BlockError, Encoded, Format, fixed_to_f32};
 use tercet_core::engine::{BlockEngine, Refused};
@@ -9,7 +9,7 @@ use super::{check_rule, expect};
 use crate::engine::cudas::cut;
 use crate::engine::{CudaError, Cudas};
 
-/// Shares are of whole blocks.
+/// Shares consist of whole blocks.
 impl BlockEngine for Cudas {
     type Error = CudaError;
 
@@ -75,12 +75,12 @@ impl BlockEngine for Cudas {
             let sum = cuda.dot_fixed(format, bytes, x);
             sum.map_err(|error| after(error, format, blocks.start))
         })?;
-        // Below 2¹²⁷ however many blocks there are, as core says.
+        // Below 2¹²⁷ for any number of blocks, as core shows.
         Ok(fixed_to_f32(sums.iter().sum()) * x_scale)
     }
 }
 
-/// An error about blocks that `first` others come before.
+/// Converts an error about blocks that come after `first` others.
 fn after(error: CudaError, format: Format, first: usize) -> CudaError {
     let CudaError::Refused(Refused::Block(error)) = error else {
         return error;

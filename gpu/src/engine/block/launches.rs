@@ -1,4 +1,4 @@
-//! Launches of the block kernels, and what they tell.
+//! Launches of the block kernels, and their results.
 
 use tercet_core::block::{BlockError, Encoded, Format};
 use tercet_core::number::{Element, Kind};
@@ -6,14 +6,14 @@ use tercet_core::quant::{Rule, ScaleRule};
 
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 
-/// Values that a block of threads reads blocks of at a time: its warps' turns, each of four stripes of 128.
+/// Number of values whose blocks a block of threads reads at a time: its warps take turns of four stripes of 128.
 const READ: usize = 8 * 4 * 128;
-/// Values that it makes blocks of at a time: its warps' turns, each of four shares of 256.
+/// Number of values whose blocks it encodes at a time: its warps take turns of four shares of 256.
 const MADE: usize = 8 * 4 * 256;
 /// Words of an `EncodeRecord` and of a `DotRecord` (`kernels/cuda/block_encode.cu`, `block_dot.cu`).
 pub(super) const RECORD: usize = 3;
 
-/// A kernel's name for a format.
+/// Returns the name of a kernel for a format.
 macro_rules! by_format {
     ($format:expr, $name:literal, $suffix:literal) => {
         match $format {
@@ -31,7 +31,7 @@ macro_rules! by_format {
     };
 }
 
-/// Values `before..before + count` of a tensor, which begin the buffers.
+/// The values `before..before + count` of a tensor, which are at the start of the buffers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     before: usize,
@@ -39,7 +39,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Of blocks `first..first + count`.
+    /// Returns the part of the blocks `first..first + count`.
     pub(super) const fn of_blocks(format: Format, blocks: &std::ops::Range<usize>) -> Self {
         Self {
             before: blocks.start * format.len(),
@@ -51,7 +51,7 @@ impl Part {
         Self { before: 0, count }
     }
 
-    /// Blocks of threads that go through these values, each at a time.
+    /// Returns the number of thread blocks that process these values, `each` at a time.
     fn shared_out(
         self,
         cuda: &mut Cuda,
@@ -77,18 +77,19 @@ impl Part {
     }
 }
 
-/// An index that a kernel wrote as its complement, so that 0 is none.
+/// Decodes an index that a kernel wrote as its complement, so that 0 means none.
 fn index(complement: u64) -> Option<usize> {
-    // Below `usize`, since it is an index.
+    // It fits `usize`, because it is an index.
     (complement != 0).then_some(!complement as usize)
 }
 
-/// The block that `name_not_finite` names (`kernels/include/tercet/blocks.cuh`), and whether it is its minimum that is meant.
+/// Returns the block that `name_not_finite` names (`kernels/include/tercet/blocks.cuh`), and true if its minimum is not
+/// finite instead of its scale.
 fn named_block(complement: u64) -> Option<(usize, bool)> {
     index(complement).map(|twice| (twice / 2, twice % 2 == 1))
 }
 
-/// What a kernel says of a block's scale or minimum.
+/// Checks a kernel's result about the scale or minimum of blocks.
 fn check_finite(complement: u64) -> Result<(), CudaError> {
     match named_block(complement) {
         Some((block, false)) => Err(BlockError::ScaleNotFinite { block }.into()),
@@ -110,7 +111,7 @@ impl Cuda {
         part.check(format, values.len(), bytes.len())?;
         let kernel = match (rule, scale) {
             (Rule::AbsMax, ScaleRule::Rule) => by_format!(format, "block_encode", ""),
-            // Of ternary formats alone.
+            // Only for ternary formats.
             (Rule::Optimal, _) => by_format!(format, "block_encode_best", ""),
             _ => by_format!(format, "block_encode_means", ""),
         };
@@ -120,7 +121,7 @@ impl Cuda {
             Rule::Twn => 2,
             Rule::Optimal => 3,
         };
-        // There are three elements; the encoder's loads tell them apart.
+        // There are three element types; the loads of the encoder distinguish them.
         let element = match T::KIND {
             Kind::F16 => 1u32,
             Kind::Bf16 => 2,
@@ -137,8 +138,8 @@ impl Cuda {
             record.into(),
         ];
         let grid = part.shared_out(self, "block_encode", kernel, MADE)?;
-        // SAFETY: there are so many values, whole blocks of them, and room for their bytes; both begin at multiples of 16 bytes, and what is
-        // written is borrowed alone.
+        // SAFETY: there are so many values, whole blocks of them, and room for their bytes; both begin at multiples of
+        // 16 bytes, and what is written is borrowed alone.
         unsafe { self.launch("block_encode", kernel, grid, &arguments) }
     }
 
@@ -161,7 +162,7 @@ impl Cuda {
         let kernel = match T::KIND {
             Kind::F16 => by_format!(format, "block_decode", "_f16"),
             Kind::Bf16 => by_format!(format, "block_decode", "_bf16"),
-            // There are three elements.
+            // There are three element types.
             _ => by_format!(format, "block_decode", "_f32"),
         };
         let grid = part.shared_out(self, "block_decode", kernel, READ)?;
@@ -191,7 +192,7 @@ impl Cuda {
         unsafe { self.launch("block_dot", kernel, grid, &arguments) }
     }
 
-    /// What an `EncodeRecord` tells.
+    /// Interprets an `EncodeRecord`.
     pub(super) fn encoded(
         &mut self,
         format: Format,
@@ -201,7 +202,7 @@ impl Cuda {
         let mut words = [0; RECORD];
         self.read(record, &mut words)?;
         let [flushed, not_bad, not_overflow] = words;
-        // The block with the lowest index is named; one with a value that is not finite has no scale.
+        // The block with the lowest index is named; a block with a value that is not finite has no scale.
         let overflow = named_block(not_overflow);
         match index(not_bad) {
             Some(index) if overflow.is_none_or(|(block, _)| index / format.len() < block) => {
@@ -214,7 +215,7 @@ impl Cuda {
             Some((block, true)) => Err(BlockError::MinOverflow { block }.into()),
             None => Ok(Encoded {
                 blocks: values / format.len(),
-                // No more than there are blocks.
+                // At most the number of blocks.
                 flushed: flushed as usize,
             }),
         }
@@ -226,7 +227,7 @@ impl Cuda {
         check_finite(words[0])
     }
 
-    /// What a `DotRecord` tells: the sum in units of 2⁻²⁴.
+    /// Interprets a `DotRecord`: the sum in units of 2⁻²⁴.
     pub(super) fn product(&mut self, record: &DeviceBuffer<u64>) -> Result<i128, CudaError> {
         let mut words = [0; RECORD];
         self.read(record, &mut words)?;

@@ -1,4 +1,4 @@
-//! GGUF's blocks on a device: encoding, decoding and products with int8 activations.
+//! GGUF blocks on a device: encoding, decoding and products with int8 activations.
 
 mod cudas;
 mod launches;
@@ -47,33 +47,33 @@ pub struct DeviceBlocks {
 }
 
 impl DeviceBlocks {
-    /// The format of the blocks.
+    /// Returns the format of the blocks.
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub const fn len(&self) -> usize {
         self.values
     }
 
-    /// Whether there are none.
+    /// True if there are no values.
     pub const fn is_empty(&self) -> bool {
         self.values == 0
     }
 
-    /// The bytes, as they stand in a file.
+    /// Returns the bytes, as in a file.
     pub const fn bytes(&self) -> &DeviceBuffer<u8> {
         &self.bytes
     }
 
-    /// The bytes, to be written.
+    /// Returns the bytes, to be written.
     pub const fn bytes_mut(&mut self) -> &mut DeviceBuffer<u8> {
         &mut self.bytes
     }
 }
 
-/// Chunks in items of a block.
+/// Returns chunks with one block per item.
 const fn chunks(format: Format) -> Chunks {
     Chunks {
         most: CHUNK / format.len(),
@@ -89,7 +89,7 @@ fn expect(expected: usize, found: usize) -> Result<(), BlockError> {
     }
 }
 
-/// Checks that a format has an encoder, and takes a rule.
+/// Checks that a format has an encoder, and accepts a rule.
 fn check_rule(format: Format, rule: Rule, scale: ScaleRule) -> Result<(), BlockError> {
     if !format.can_encode() {
         Err(BlockError::ReadOnly)
@@ -169,7 +169,7 @@ impl BlockEngine for Cuda {
 }
 
 impl Cuda {
-    /// As [`tercet_core::block::dot_fixed`], of whole blocks.
+    /// As [`tercet_core::block::dot_fixed`], for whole blocks.
     fn dot_fixed(&mut self, format: Format, bytes: &[u8], x: &[i8]) -> Result<i128, CudaError> {
         let (len, size) = format.layout();
         let mut record = self.zeros(RECORD)?;
@@ -182,10 +182,11 @@ impl Cuda {
         self.product(&record)
     }
 
-    /// Room for the blocks of `values` values, all bytes 0.
+    /// Allocates the blocks of `values` values, all bytes 0.
     ///
     /// # Errors
-    /// [`BlockError::Partial`], [`BlockError::TooLarge`]; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`BlockError::Partial`], [`BlockError::TooLarge`]; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
     pub fn blocks(&mut self, format: Format, values: usize) -> Result<DeviceBlocks, CudaError> {
         Ok(DeviceBlocks {
             format,
@@ -194,11 +195,11 @@ impl Cuda {
         })
     }
 
-    /// Encodes values that are on the device into blocks that stay there. As [`tercet_core::block::encode`].
+    /// Encodes values on the device into blocks that stay there. As [`tercet_core::block::encode`].
     ///
     /// # Errors
-    /// Those of [`tercet_core::block::encode`]; [`CudaError::Length`] unless there are as many values, of this engine;
-    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    /// Those of [`tercet_core::block::encode`]; [`CudaError::Length`] unless there are as many values, in a buffer of
+    /// this engine; [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn encode_resident<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
@@ -221,11 +222,12 @@ impl Cuda {
         self.encoded(format, out.values, &record)
     }
 
-    /// Decodes blocks that are on the device, to f32, or rounded on to f16 or bf16, that stay there. As [`tercet_core::block::decode`].
+    /// Decodes blocks on the device to f32, or rounded further to f16 or bf16. The values stay there. As
+    /// [`tercet_core::block::decode`].
     ///
     /// # Errors
-    /// [`BlockError::ScaleNotFinite`]; [`CudaError::Length`] unless `out` holds as many values, of this engine; [`CudaError::Lost`],
-    /// [`CudaError::Driver`].
+    /// [`BlockError::ScaleNotFinite`]; [`CudaError::Length`] unless `out` holds as many values and belongs to this
+    /// engine; [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn decode_resident<T: Element>(
         &mut self,
         blocks: &DeviceBlocks,
@@ -238,11 +240,11 @@ impl Cuda {
         self.decoded(&not_bad)
     }
 
-    /// The product of blocks with activations, both on the device. As [`tercet_core::block::dot`].
+    /// Multiplies blocks with activations, both on the device. As [`tercet_core::block::dot`].
     ///
     /// # Errors
-    /// [`BlockError::ScaleNotFinite`]; [`CudaError::Length`] unless there is an activation for each value, of this engine;
-    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`BlockError::ScaleNotFinite`]; [`CudaError::Length`] unless there is an activation for each value, in a buffer
+    /// of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn dot_resident(
         &mut self,
         blocks: &DeviceBlocks,

@@ -1,7 +1,7 @@
 //! Clustering on a CUDA device.
 //!
-//! Points go there once and stay ([`DevicePoints`]); what every driver of [`tercet_core::cluster`] runs over is [`DeviceClusters`], whose
-//! state is all on the device: a step of Lloyd's loop brings back 32 bytes.
+//! Points are copied to the device once and stay there ([`DevicePoints`]). Every driver of [`tercet_core::cluster`]
+//! runs over [`DeviceClusters`], whose whole state is on the device: a step of Lloyd's loop copies 32 bytes back.
 //!
 //! ```
 //! use tercet_core::cluster::{Kmeans, Points, Steps, Update, kmeans};

@@ -1,11 +1,12 @@
-//! The nearest of given centroids, of which there may be more than points.
+//! Finds the nearest of given centroids, of which there may be more than points.
 
 use tercet_core::cluster::{Points, Update, check_nearest};
 use tercet_core::engine::{Buffers, ClusterEngine, ClusterProblem};
 
 use crate::engine::CudaError;
 
-/// [`ClusterEngine::nearest`] through the steps of clustering, which take no more clusters than points: as many centroids at a time.
+/// Does [`ClusterEngine::nearest`] with the steps of clustering. These accept at most as many clusters as points, so
+/// that many centroids are processed at a time.
 pub(super) fn nearest<E: ClusterEngine<Error = CudaError>>(
     engine: &mut E,
     points: Points<'_>,
@@ -29,9 +30,9 @@ pub(super) fn nearest<E: ClusterEngine<Error = CudaError>>(
         let found = part_labels.iter().zip(&part_distances);
         for ((label, distance), (&part, &near)) in labels.iter_mut().zip(&mut *distances).zip(found)
         {
-            // The lowest of equals is of an earlier part.
+            // Of equal centroids, the lowest is in an earlier part.
             if first == 0 || near < *distance {
-                // There are fewer than 2³² centroids: a label fits.
+                // There are fewer than 2³² centroids, so a label fits.
                 (*label, *distance) = (first as u32 + part, near);
             }
         }
@@ -39,7 +40,7 @@ pub(super) fn nearest<E: ClusterEngine<Error = CudaError>>(
     Ok(())
 }
 
-/// What an engine with memory of its own is given to work in.
+/// Returns empty buffers, for an engine that uses its own memory.
 fn nothing() -> Buffers<'static> {
     Buffers {
         labels: &mut [],

@@ -1,4 +1,4 @@
-//! The passes over points that seeding and reseeding need.
+//! The passes over points for seeding and reseeding.
 
 use super::points::{THREADS, count};
 use super::problem::DeviceClusters;
@@ -8,7 +8,7 @@ use crate::engine::{Argument, CudaError, Grid};
 const MODULE: &str = "seed";
 
 impl DeviceClusters<'_> {
-    /// Σ w·D² of each share, where they are not known.
+    /// Computes Σ w·D² of each share, if they are not known.
     pub(super) fn weigh(&mut self) -> Result<(), CudaError> {
         if self.state.massed {
             return Ok(());
@@ -33,7 +33,7 @@ impl DeviceClusters<'_> {
         Ok(())
     }
 
-    /// Leaves the lowest point at which the running sum of w·D² exceeds `r`, as its index plus one.
+    /// Finds the lowest point at which the running sum of w·D² exceeds `r`, and stores its index plus one.
     pub(super) fn pick_queued(&mut self, r: u64) -> Result<(), CudaError> {
         self.weigh()?;
         self.clear_result()?;
@@ -57,7 +57,7 @@ impl DeviceClusters<'_> {
         unsafe { cuda.launch(MODULE, "seed_pick", Grid::new(1, THREADS), &arguments) }
     }
 
-    /// Shortens distances to those to a cluster's centroid; leaves Σ w·D².
+    /// Shortens distances to the distance to a cluster's centroid if that is less, and stores Σ w·D².
     pub(super) fn shorten_queued(&mut self, cluster: usize) -> Result<(), CudaError> {
         self.clear_result()?;
         let Self {
@@ -79,14 +79,15 @@ impl DeviceClusters<'_> {
             Argument::from(&mut state.result),
         ];
         let grid = Grid::strided(points.len, SHARE, THREADS, u32::MAX);
-        // SAFETY: n rows and one centroid of `stride` bytes, n of all that points have, a mass for each share; a block a share.
+        // SAFETY: n rows and one centroid of `stride` bytes, n of all that points have, a mass for each share; a block
+        // a share.
         unsafe { cuda.launch(MODULE, "seed_shorten", grid, &arguments) }?;
         state.massed = true;
         Ok(())
     }
 
-    /// What [`DeviceClusters::shorten_queued`] would leave with each of up to eight candidates, which are rows on the device: in the state's
-    /// totals.
+    /// Computes the results that [`DeviceClusters::shorten_queued`] would store with each of up to eight candidates,
+    /// which are rows on the device. They go to the state's totals.
     pub(super) fn potentials_queued(
         &mut self,
         candidates: impl Iterator<Item = u32>,
@@ -121,7 +122,8 @@ impl DeviceClusters<'_> {
         unsafe { cuda.launch(MODULE, "seed_potentials", grid, &arguments) }
     }
 
-    /// Leaves the largest rank D² · 2³² + (2³² − 1 − index) below `last` among points of positive weight and distance; 0 for none.
+    /// Stores the largest rank D² · 2³² + (2³² − 1 − index) below `last` among points of positive weight and distance;
+    /// 0 for none.
     pub(super) fn farthest_queued(&mut self, last: u64) -> Result<(), CudaError> {
         self.clear_result()?;
         let Self {
@@ -144,7 +146,7 @@ impl DeviceClusters<'_> {
         unsafe { cuda.launch(MODULE, "seed_farthest", grid, &arguments) }
     }
 
-    /// Leaves the lowest point of positive weight without a label, as the number of points less its index; 0 for none.
+    /// Stores the lowest point of positive weight without a label, as the number of points less its index; 0 for none.
     pub(super) fn unlabelled_queued(&mut self) -> Result<(), CudaError> {
         self.clear_result()?;
         let Self {
@@ -166,7 +168,7 @@ impl DeviceClusters<'_> {
         unsafe { cuda.launch(MODULE, "seed_unlabelled", grid, &arguments) }
     }
 
-    /// Gives a centroid a point's coordinates; with `seed` the point gets the label and D² = 0. Both exist.
+    /// Gives a centroid the coordinates of a point. With `seed` the point gets the label and D² = 0. Both exist.
     pub(super) fn placed(
         &mut self,
         cluster: usize,
@@ -201,8 +203,8 @@ impl DeviceClusters<'_> {
             Argument::from(masses),
             Argument::from(&mut state.result),
         ];
-        // SAFETY: a row and a centroid that exist, of `stride` bytes; the point's label, distance and share exist; one block. Nothing else
-        // uses the masses meanwhile.
+        // SAFETY: a row and a centroid that exist, of `stride` bytes; the point's label, distance and share exist; one
+        // block. Nothing else uses the masses meanwhile.
         unsafe { cuda.launch(MODULE, "seed_place", Grid::new(1, THREADS), &arguments) }
     }
 }

@@ -10,13 +10,13 @@ pub(super) const MODULE: &str = "cluster";
 /// Threads of every kernel of clustering.
 pub(super) const THREADS: u32 = 256;
 
-/// Rows that are brought to the device at a time, where they must be made longer there, in bytes.
+/// Bytes of rows that are copied to the device at a time, if they must be padded there.
 const CHUNK: usize = 32 << 20;
 
-/// int8 points in a device's memory, with their squared lengths and weights: for any number of clusterings of them.
+/// int8 points in a device's memory, with their squared lengths and weights, for any number of clusterings.
 ///
-/// Rows are a multiple of 32 bytes long there (16 up to 16 coordinates): n points of d coordinates take n times that, and 4 bytes a point
-/// for its length, and 4 for its weight where there are weights.
+/// On the device the length of a row is a multiple of 32 bytes (16 for up to 16 coordinates). n points of d coordinates
+/// take n times that, plus 4 bytes per point for its length, and 4 for its weight if there are weights.
 #[derive(Debug)]
 pub struct DevicePoints {
     pub(super) rows: DeviceBuffer<i8>,
@@ -32,7 +32,7 @@ pub struct DevicePoints {
 }
 
 impl DevicePoints {
-    /// How many points, at least 1.
+    /// Returns the number of points, at least 1.
     #[expect(
         clippy::len_without_is_empty,
         reason = "there is always at least one point"
@@ -41,7 +41,7 @@ impl DevicePoints {
         self.len
     }
 
-    /// Coordinates of a point, at least 1.
+    /// Returns the number of coordinates of a point, at least 1.
     pub const fn dims(&self) -> usize {
         self.dims
     }
@@ -52,7 +52,7 @@ impl DevicePoints {
     }
 }
 
-/// Whether there are at least as many points of positive weight as clusters.
+/// Checks that there are at least as many points of positive weight as clusters.
 pub(super) const fn check_clusters(clusters: usize, counted: usize) -> Result<(), ClusterError> {
     if clusters == 0 || clusters > counted {
         return Err(ClusterError::Clusters {
@@ -63,7 +63,8 @@ pub(super) const fn check_clusters(clusters: usize, counted: usize) -> Result<()
     Ok(())
 }
 
-/// Bytes from row to row on the device: vectors of 16, and of 32 where a product of the tensor cores takes as many.
+/// Returns the bytes from row to row on the device: whole vectors of 16, or of 32 if a product of the tensor cores uses
+/// as many.
 pub(super) const fn stride(dims: usize) -> usize {
     if dims <= 16 {
         16
@@ -81,7 +82,8 @@ impl Cuda {
         self.points_and_guests(points, 0)
     }
 
-    /// As [`Cuda::points`], with room for rows of `guests` more points after them, which are none of these.
+    /// As [`Cuda::points`], with room for the rows of `guests` more points after them, which do not belong to these
+    /// points.
     pub(super) fn points_and_guests(
         &mut self,
         points: &Points<'_>,
@@ -115,7 +117,7 @@ impl Cuda {
         })
     }
 
-    /// Fills rows with those of points and zeros at their ends: they are made longer on the device.
+    /// Fills rows with those of points and zeros at their ends: they are padded on the device.
     fn pack(
         &mut self,
         points: &Points<'_>,
@@ -129,7 +131,8 @@ impl Cuda {
         };
         self.in_chunks(len, chunks, |cuda, range| {
             let part = &points.values()[range.start * dims..range.end * dims];
-            // SAFETY: the rows from `range.start` on have room for as many of `stride` bytes. Nothing else has the rows yet.
+            // SAFETY: the rows from `range.start` on have room for as many of `stride` bytes. Nothing else has the rows
+            // yet.
             unsafe { cuda.pack_part(part, dims, rows, range.start, stride) }
         })
     }
@@ -137,7 +140,7 @@ impl Cuda {
     /// Copies rows of `dims` bytes to those of `stride` bytes from `first` on.
     ///
     /// # Safety
-    /// There is room for them, which nothing else uses.
+    /// There is room for them that nothing else uses.
     unsafe fn pack_part(
         &mut self,
         values: &[i8],
@@ -156,18 +159,20 @@ impl Cuda {
             count(stride),
         ];
         let grid = Grid::strided(len * (stride / 16), 256, THREADS, 1 << 16);
-        // SAFETY: the part has `len` rows of `dims` bytes; for as many of `stride` bytes there is room, as the caller promises.
+        // SAFETY: the part has `len` rows of `dims` bytes; for as many of `stride` bytes there is room, as the caller
+        // promises.
         unsafe { self.launch(MODULE, "cluster_pack", grid, &arguments) }
     }
 
-    /// Brings rows and squared lengths of guests behind points that have room for them ([`Cuda::points_and_guests`]).
+    /// Copies the rows and squared lengths of guests behind points with room for them ([`Cuda::points_and_guests`]).
     pub(super) fn invite(&mut self, points: &DevicePoints, guests: &[i8]) -> Result<(), CudaError> {
         let (first, dims, stride) = (points.len, points.dims, points.stride);
         let (expected, found) = (guests.len() / dims, points.lengths.len() - first);
         if expected > found {
             return Err(CudaError::Length { expected, found });
         }
-        // SAFETY: there is room. It is no point's, so that only clusterings use it, of which an engine has one at a time.
+        // SAFETY: there is room. It is no point's, so that only clusterings use it, of which an engine has one at a
+        // time.
         unsafe { self.pack_part(guests, dims, &points.rows, first, stride) }?;
         let arguments = [
             points.rows.at(first * stride),
@@ -180,7 +185,7 @@ impl Cuda {
         unsafe { self.launch(MODULE, "cluster_norms", grid, &arguments) }
     }
 
-    /// Squared lengths of `len` rows.
+    /// Computes the squared lengths of `len` rows.
     pub(super) fn row_norms(
         &mut self,
         rows: &DeviceBuffer<i8>,
@@ -200,7 +205,7 @@ impl Cuda {
     }
 }
 
-/// A number that fits 32 bits: there are fewer than 2³² points and clusters, and fewer coordinates.
+/// Returns a number that fits 32 bits: there are fewer than 2³² points and clusters, and fewer coordinates.
 pub(super) const fn count(value: usize) -> Argument<'static> {
     Argument::word(value as u32)
 }

@@ -1,7 +1,8 @@
-//! Whether a device's wgmma gives what its mma gives.
+//! Checks that a device's wgmma gives the same results as its mma.
 //!
-//! The kernels were tested where their instructions are C++ (`kernels/emulator`), and on one H200 with one driver. Another driver compiles them anew. So before a process first uses wgmma on a device, both kernels assign the same points there: results that differ in a bit are the
-//! last that its wgmma gives.
+//! The kernels were tested with C++ in place of their instructions (`kernels/emulator`), and on one H200 with one
+//! driver. Another driver compiles them again. So before a process first uses wgmma on a device, both kernels assign
+//! the same points there: if the results differ in a bit, wgmma is not used again.
 
 use tercet_core::cluster::{Points, Update};
 use tercet_core::engine::ClusterProblem;
@@ -13,9 +14,10 @@ use super::problem::{DeviceClusters, Held};
 use crate::engine::wgmma::{self, Wgmma};
 use crate::engine::{Cuda, CudaError};
 
-/// Points, coordinates, clusters, and the blocks that share the points. Tiles are of 256 points, 128 centroids and 128 bytes, slots for parts
-/// of points are four, and rows of 512 bytes have windows of 256 centroids: so a block takes slots anew, tiles and rows end early,
-/// and more than a window of centroids passes. Rows of up to 32, of up to 64 and of more bytes each have a kernel.
+/// Points, coordinates, clusters, and the blocks that share the points. Tiles have 256 points, 128 centroids and 128
+/// bytes; there are four slots for parts of points; and rows of 512 bytes have windows of 256 centroids. So these
+/// shapes make a block reuse slots, end tiles and rows early, and pass through more than one window of centroids. Rows
+/// of up to 32 bytes, of up to 64 and of more each have their own kernel.
 const SHAPES: [(usize, usize, usize, u32); 5] = [
     (1203, 100, 130, 1),
     (270, 500, 260, 1),
@@ -24,7 +26,8 @@ const SHAPES: [(usize, usize, usize, u32); 5] = [
     (1100, 500, 300, 2),
 ];
 
-/// What is known of the device's wgmma, tried now if it never was. With no memory left for that it stays untried.
+/// Returns the state of the device's wgmma, and tries it now if it was never tried. Without memory for that it stays
+/// untried.
 pub(super) fn wgmma(cuda: &mut Cuda) -> Result<Wgmma, CudaError> {
     let ordinal = cuda.context.ordinal();
     let known = wgmma::known(ordinal);
@@ -42,7 +45,7 @@ pub(super) fn wgmma(cuda: &mut Cuda) -> Result<Wgmma, CudaError> {
     Ok(wgmma::note(ordinal, Wgmma::Right))
 }
 
-/// Whether both kernels give the same labels, distances and inertia for drawn points.
+/// True if both kernels give the same labels, distances and inertia for random points.
 fn agrees(
     cuda: &mut Cuda,
     seed: u64,
@@ -62,7 +65,7 @@ fn agrees(
     Ok(found == expected)
 }
 
-/// Labels, distances and inertia by one kernel.
+/// Returns labels, distances and inertia of one kernel.
 fn assigned(
     cuda: &mut Cuda,
     points: &DevicePoints,

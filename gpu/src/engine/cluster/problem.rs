@@ -1,4 +1,4 @@
-//! Points and their clusters on the device, as drivers see them.
+//! The clustering problem on the device, for the drivers.
 
 use tercet_core::cluster::{ClusterError, Points, Update};
 use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
@@ -9,7 +9,7 @@ use super::points::DevicePoints;
 use super::state::{State, TRIED, UNLABELLED, check_weight};
 use crate::engine::{Cuda, CudaError};
 
-/// Points that were brought for one clustering, or those that stay.
+/// Points copied for one clustering, or resident ones.
 #[derive(Debug)]
 pub(super) enum Held<'a> {
     Own(DevicePoints),
@@ -25,10 +25,11 @@ impl Held<'_> {
     }
 }
 
-/// A clustering on a CUDA device: all state is there.
+/// A clustering on a CUDA device, with its whole state there.
 ///
-/// Beside the points it takes 12 bytes a point, and 9 bytes a coordinate of the clusters (10 where centroids are kept). From the second on,
-/// [`ClusterProblem::assign_update`] is one recorded graph, and adds up only the points whose label changed.
+/// Beside the points it takes 12 bytes per point, and 9 bytes per coordinate of the clusters (10 if centroids are
+/// kept). From the second call on, [`ClusterProblem::assign_update`] is one recorded graph, and adds up only the points
+/// whose label changed.
 #[derive(Debug)]
 pub struct DeviceClusters<'a> {
     pub(super) cuda: &'a mut Cuda,
@@ -43,7 +44,7 @@ impl ClusterEngine for Cuda {
     type Error = CudaError;
     type Clusters<'a> = DeviceClusters<'a>;
 
-    /// Brings the points to the device; the caller's buffers stay as they are and may be empty.
+    /// Copies the points to the device. The caller's buffers stay unchanged and may be empty.
     fn clusters<'a>(
         &'a mut self,
         points: Points<'a>,
@@ -56,7 +57,7 @@ impl ClusterEngine for Cuda {
         DeviceClusters::new(self, points, k, update)
     }
 
-    /// They lie on the device.
+    /// They are on the device.
     fn needs_buffers(&self) -> bool {
         false
     }
@@ -73,7 +74,7 @@ impl ClusterEngine for Cuda {
 }
 
 impl Cuda {
-    /// Takes up points that are on the device for `k` clusters, as [`ClusterEngine::clusters`] does.
+    /// Starts a clustering of resident points into `k` clusters, as [`ClusterEngine::clusters`] does.
     ///
     /// # Errors
     /// [`ClusterError::Clusters`], [`ClusterError::Weight`]; [`CudaError::Length`] for points of another engine;
@@ -101,7 +102,7 @@ impl<'a> DeviceClusters<'a> {
         Self::unchecked(cuda, points, (k, k), update)
     }
 
-    /// The points may be a part of those that there are at least `k` of; tables get room for `room` clusters.
+    /// The points may be a part of a set with at least `k` points; tables get room for `room` clusters.
     pub(super) fn unchecked(
         cuda: &'a mut Cuda,
         points: Held<'a>,
@@ -112,7 +113,7 @@ impl<'a> DeviceClusters<'a> {
         Self::by(cuda, points, (k, room), update, assigner)
     }
 
-    /// As [`DeviceClusters::unchecked`], by a kernel that the device has and that takes such points.
+    /// As [`DeviceClusters::unchecked`], with a kernel that the device has and that accepts such points.
     pub(super) fn by(
         cuda: &'a mut Cuda,
         points: Held<'a>,
@@ -131,7 +132,7 @@ impl<'a> DeviceClusters<'a> {
         })
     }
 
-    /// The number that the last pass found. Waits for it.
+    /// Returns the number that the last pass found. Waits for it.
     pub(super) fn number(&mut self) -> Result<u64, CudaError> {
         Ok(self.state.found(self.cuda)?.number)
     }
@@ -141,7 +142,7 @@ impl<'a> DeviceClusters<'a> {
         self.cuda.fill(&mut self.state.labels, UNLABELLED)
     }
 
-    /// Coordinates of all clusters.
+    /// Returns the number of coordinates of all clusters.
     fn table(&self) -> usize {
         self.k * self.points.get().dims
     }
@@ -163,7 +164,7 @@ pub(super) const fn length(expected: usize, found: usize) -> Result<(), ClusterE
     }
 }
 
-/// Rows of `dims` coordinates with zeros up to `stride`.
+/// Returns rows of `dims` coordinates with zeros up to `stride`.
 pub(super) fn padded(values: &[i8], dims: usize, stride: usize) -> Vec<i8> {
     let mut rows = vec![0; values.len() / dims * stride];
     let out = rows.chunks_exact_mut(stride);
@@ -173,13 +174,13 @@ pub(super) fn padded(values: &[i8], dims: usize, stride: usize) -> Vec<i8> {
     rows
 }
 
-/// A number that rises with the distance and falls with the index. There are fewer than 2³² − 1 points, so that indices and their
-/// complements fit.
+/// Returns a number that rises with the distance and falls with the index. There are fewer than 2³² − 1 points, so
+/// indices and their complements fit.
 pub(super) fn ranked(point: Farthest) -> u64 {
     u64::from(point.distance) << 32 | u64::from(u32::MAX - point.index as u32)
 }
 
-/// The point of such a number; 0 is none.
+/// Returns the point of such a number; 0 is none.
 pub(super) fn farthest_of(rank: u64) -> Option<Farthest> {
     (rank > 0).then(|| Farthest {
         distance: (rank >> 32) as u32,
@@ -274,7 +275,7 @@ impl ClusterProblem for DeviceClusters<'_> {
         self.state.massed = false;
         self.state.empty = None;
         let queued = self.assigned();
-        // After a step that was queued in part, sums are of neither these labels nor those before.
+        // After a partly queued step, the sums match neither these labels nor the labels before.
         self.state.settled = queued.is_ok();
         queued?;
         let found = self.state.found(self.cuda)?;
@@ -308,7 +309,7 @@ impl ClusterProblem for DeviceClusters<'_> {
             return Ok(None);
         }
         match self.state.empty {
-            // The lowest of all is the lowest from here on, where it is not below.
+            // The lowest of all is also the lowest from here on, unless it is below.
             Some(None) => Ok(None),
             Some(Some(lowest)) if lowest >= first => Ok(Some(lowest)),
             _ => self.find_empty(first),

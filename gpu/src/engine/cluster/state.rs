@@ -1,4 +1,4 @@
-//! What a clustering keeps on the device.
+//! The state of a clustering on the device.
 
 use tercet_core::cluster::{ClusterError, MAX_SPHERE_WEIGHT, Update};
 use tercet_core::scalar::cluster::Accumulator;
@@ -6,16 +6,16 @@ use tercet_core::scalar::cluster::Accumulator;
 use super::points::DevicePoints;
 use crate::engine::{Cuda, CudaError, DeviceBuffer, Graph};
 
-/// A label that stands for none; there are fewer clusters.
+/// A label that means none; there are fewer clusters.
 pub(super) const UNLABELLED: u32 = u32::MAX;
 
-/// Points whose w·D² are summed together; as in `kernels/cuda/seed.cu`.
+/// Number of points whose w·D² are summed together; as in `kernels/cuda/seed.cu`.
 pub(super) const SHARE: usize = 1024;
 
-/// Candidates that one pass over the points tries; as there.
+/// Candidates that one pass over the points tries; as in `kernels/cuda/seed.cu`.
 pub(super) const TRIED: usize = 8;
 
-/// What passes leave, in the order of `kernels/include/tercet/cluster.cuh`.
+/// The results of passes, in the order of `kernels/include/tercet/cluster.cuh`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Found {
     pub(super) inertia: u64,
@@ -25,7 +25,7 @@ pub(super) struct Found {
     pub(super) number: u64,
 }
 
-/// The device buffers of a clustering, and what is known of them.
+/// The device buffers of a clustering, and their state.
 #[derive(Debug)]
 pub(super) struct State {
     /// n: each point's cluster.
@@ -34,9 +34,10 @@ pub(super) struct State {
     pub(super) previous: DeviceBuffer<u32>,
     /// n: squared distances.
     pub(super) distances: DeviceBuffer<u32>,
-    /// k rows as long as points' are; as sums and counts, with room for more where devices share them in equal parts.
+    /// k rows, as long as those of points. Like sums and counts, with room for more if devices share them in equal
+    /// parts.
     pub(super) centroids: DeviceBuffer<i8>,
-    /// As `centroids`, once something was kept.
+    /// As `centroids`, once a clustering was kept.
     pub(super) kept: Option<DeviceBuffer<i8>>,
     /// k: squared lengths of the centroids.
     pub(super) norms: DeviceBuffer<u32>,
@@ -46,24 +47,24 @@ pub(super) struct State {
     pub(super) counts: DeviceBuffer<u64>,
     /// Σ w·D² of each share of points.
     pub(super) masses: DeviceBuffer<u64>,
-    /// Candidates for a seed, and what each would leave.
+    /// Candidates for a seed, and the potential that each would leave.
     pub(super) candidates: DeviceBuffer<u32>,
     pub(super) totals: DeviceBuffer<u64>,
     /// Four numbers, as [`Found`].
     pub(super) result: DeviceBuffer<u64>,
     /// The points of a mini-batch and their clusters.
     pub(super) batch: Option<(DeviceBuffer<u32>, DeviceBuffer<u32>)>,
-    /// Whether sums and counts are those of the labels, so that a step need only move the points that change theirs.
+    /// True if sums and counts match the labels, so that a step only moves the points with a changed label.
     pub(super) settled: bool,
-    /// Whether `masses` are those of the distances.
+    /// True if `masses` match the distances.
     pub(super) massed: bool,
-    /// The lowest empty cluster, where it is known.
+    /// The lowest empty cluster, if known.
     pub(super) empty: Option<Option<usize>>,
-    /// A settled step of Lloyd's loop; of one device of several the assignment of it.
+    /// A step of Lloyd's loop with settled sums; for one of several devices, the assignment of it.
     pub(super) graph: Option<Graph>,
 }
 
-/// Refuses more weight than the sums of a rule may have.
+/// Refuses more weight than the sums of a rule can hold.
 pub(super) const fn check_weight(total: u64, update: Update) -> Result<(), ClusterError> {
     let limit = match update {
         Update::Mean => <i64 as Accumulator>::MAX_WEIGHT,
@@ -76,8 +77,8 @@ pub(super) const fn check_weight(total: u64, update: Update) -> Result<(), Clust
 }
 
 impl State {
-    /// No centroids (all zeros) and no labels, for `k` clusters, and `room` of them, no fewer, in the tables of centroids and
-    /// sums.
+    /// Returns a state without centroids (all zeros) and without labels, for `k` clusters. The tables of centroids and
+    /// sums have room for `room` of them, at least `k`.
     pub(super) fn new(
         cuda: &mut Cuda,
         points: &DevicePoints,
@@ -108,13 +109,13 @@ impl State {
         })
     }
 
-    /// Labels or distances are about to change by other means than an assignment.
+    /// Records that labels or distances are about to change by other means than an assignment.
     pub(super) fn unsettle(&mut self) {
         self.settled = false;
         self.massed = false;
     }
 
-    /// Reads what passes left, and so waits for them.
+    /// Reads the results of passes, and so waits for them.
     pub(super) fn found(&self, cuda: &mut Cuda) -> Result<Found, CudaError> {
         let mut found = [0; 4];
         cuda.read(&self.result, &mut found)?;

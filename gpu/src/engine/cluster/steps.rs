@@ -16,19 +16,19 @@ const SUMS: &str = "cluster_accumulate_shared";
 /// The kernel that halves sums.
 const FADE: &str = "cluster_fade";
 
-/// Points whose labels a block of the kernels that add points looks at together.
+/// Number of points whose labels a block of the adding kernels reads together.
 const LOOK: usize = 1024;
 
-/// Bytes that a table of sums may have in shared memory: what every launch may have.
+/// Maximum bytes of a table of sums in shared memory: the amount that every launch may have.
 const TABLE: usize = 48 << 10;
 
 impl DeviceClusters<'_> {
-    /// Clears what passes leave.
+    /// Clears the results of passes.
     pub(super) fn clear_result(&mut self) -> Result<(), CudaError> {
         self.cuda.clear(&mut self.state.result)
     }
 
-    /// Labels and distances by the centroids as they are; keeps the labels before.
+    /// Computes labels and distances for the current centroids; keeps the labels before.
     pub(super) fn label(&mut self) -> Result<(), CudaError> {
         let Self {
             cuda,
@@ -63,14 +63,16 @@ impl DeviceClusters<'_> {
             Assigner::Few { .. } | Assigner::Wgmma { .. } => [&head[..], &tail, &[result]].concat(),
         };
         let (module, kernel, grid) = assigner.launch(points.len, points.stride, cuda.shared);
-        // SAFETY: n rows and k centroids of `stride` bytes, k norms, and n of all that points have; all that is read was written, labels when
-        // they were forgotten. A block for each tile of points, or blocks that take them in turn; shared memory for the panels that mma is told
-        // of and two for centroids, and what wgmma has for rows as long as it was chosen for; clusters and rows as few and short as those of the
-        // kernel with centroids in registers.
+        // SAFETY: n rows and k centroids of `stride` bytes, k norms, and n of all that points have; all that is read
+        // was written, labels when they were forgotten. A block for each tile of points, or blocks that take them in
+        // turn; shared memory for the panels that mma is told of and two for centroids, and what wgmma has for rows as
+        // long as it was chosen for; clusters and rows as few and short as those of the kernel with centroids in
+        // registers.
         unsafe { cuda.launch(module, kernel, grid, &arguments) }
     }
 
-    /// Sums and counts of the labels: from those of the labels before where they are settled, else from nothing.
+    /// Computes sums and counts of the labels: from those of the labels before if these are settled, otherwise from
+    /// zero.
     pub(super) fn sum(&mut self) -> Result<(), CudaError> {
         if !self.state.settled {
             self.cuda.clear(&mut self.state.sums)?;
@@ -98,7 +100,7 @@ impl DeviceClusters<'_> {
                 Argument::from(&mut state.sums),
                 Argument::from(&mut state.counts),
             ];
-            // Fewer than 2²⁴ points a block, so that its sums fit 32 bits.
+            // Fewer than 2²⁴ points per block, so that its sums fit 32 bits.
             let fit = cuda.resident_blocks(MODULE, SUMS, THREADS, cells as u32)?;
             let most = fit.max((points.len >> 23) as u32 + 1);
             let grid = Grid::strided(points.len, LOOK, THREADS, most).shared(cells as u32);
@@ -115,7 +117,7 @@ impl DeviceClusters<'_> {
         )
     }
 
-    /// Moves the centroids, and notes the lowest empty cluster in the result.
+    /// Moves the centroids, and stores the lowest empty cluster in the result.
     pub(super) fn move_centroids(&mut self) -> Result<(), CudaError> {
         let Self {
             cuda,
@@ -130,7 +132,7 @@ impl DeviceClusters<'_> {
         moved(cuda, points.get(), *update, (0, *k), sums, to)
     }
 
-    /// Queues a step of Lloyd's loop: the recorded one where labels are settled.
+    /// Queues a step of Lloyd's loop: the recorded one if labels are settled.
     pub(super) fn stepped(&mut self) -> Result<(), CudaError> {
         if !self.state.settled {
             return self.step();
@@ -139,7 +141,8 @@ impl DeviceClusters<'_> {
         self.recorded(Self::step)
     }
 
-    /// As [`DeviceClusters::assigned`]: the recorded one where labels are settled. For problems that never take whole steps.
+    /// As [`DeviceClusters::assigned`]: the recorded one if labels are settled. For problems that never take whole
+    /// steps.
     pub(super) fn assigned_again(&mut self) -> Result<(), CudaError> {
         if self.state.settled {
             self.recorded(Self::assigned)
@@ -148,7 +151,8 @@ impl DeviceClusters<'_> {
         }
     }
 
-    /// Loads the kernel that moves centroids. Labels are settled by an assignment, which loaded all others of a step.
+    /// Loads the kernel that moves centroids. Labels are settled by an assignment, which has loaded all other kernels
+    /// of a step.
     pub(super) fn prepare_mover(&mut self) -> Result<(), CudaError> {
         self.cuda.prepare(UPDATES, mover(self.update), 0)
     }
@@ -159,7 +163,7 @@ impl DeviceClusters<'_> {
         self.cuda.prepare(UPDATES, FADE, 0)
     }
 
-    /// Records `work` when it is first called, and queues that; it is always the same, and labels are settled.
+    /// Records `work` on the first call, and queues the recording. `work` is always the same, and labels are settled.
     fn recorded(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<(), CudaError>,
@@ -172,27 +176,27 @@ impl DeviceClusters<'_> {
                 self.cuda.end_capture(recorded)?
             }
         };
-        // SAFETY: the graph is of this state, whose buffers it names live as long and are never replaced; it is of a settled step, and this
-        // is one.
+        // SAFETY: the graph is of this state, whose buffers it names live as long and are never replaced; it is of a
+        // settled step, and this is one.
         let replayed = unsafe { self.cuda.replay(&graph) };
         self.state.graph = Some(graph);
         replayed
     }
 
-    /// A step of Lloyd's loop.
+    /// Does a step of Lloyd's loop.
     fn step(&mut self) -> Result<(), CudaError> {
         self.assigned()?;
         self.move_centroids()
     }
 
-    /// Labels and distances, then sums and counts.
+    /// Computes labels and distances, then sums and counts.
     pub(super) fn assigned(&mut self) -> Result<(), CudaError> {
         self.clear_result()?;
         self.label()?;
         self.sum()
     }
 
-    /// The step of a mini-batch of points, of which each is one.
+    /// Does the step of a mini-batch of points, each counted as one.
     pub(super) fn batch_step(&mut self, batch: &[u32], cap: u32) -> Result<(), CudaError> {
         self.batch_sums(batch)?;
         let clusters = (self.k, self.points.get().dims);
@@ -235,8 +239,8 @@ impl DeviceClusters<'_> {
             Argument::from(&mut state.result),
         ];
         let grid = Grid::strided(batch.len(), TILE, THREADS, u32::MAX);
-        // SAFETY: as in `label`; indices are of points, which the caller has checked, and without previous labels nothing but the labels of
-        // the batch is written.
+        // SAFETY: as in `label`; indices are of points, which the caller has checked, and without previous labels
+        // nothing but the labels of the batch is written.
         unsafe { cuda.launch(MODULE, "cluster_assign", grid, &arguments) }?;
         accumulate(
             cuda,
@@ -250,7 +254,7 @@ impl DeviceClusters<'_> {
         Ok(())
     }
 
-    /// The lowest empty cluster from `first` on.
+    /// Returns the lowest empty cluster from `first` on.
     pub(super) fn find_empty(&mut self, first: usize) -> Result<Option<usize>, CudaError> {
         self.clear_result()?;
         let Self { cuda, state, k, .. } = self;
@@ -267,9 +271,9 @@ impl DeviceClusters<'_> {
         Ok(self.lowest(found.empty))
     }
 
-    /// The cluster that a kernel noted as empty.
+    /// Returns the cluster that a kernel stored as empty.
     pub(super) const fn lowest(&self, empty: u64) -> Option<usize> {
-        // It is k less an index below k, or 0.
+        // The value is k less an index below k, or 0.
         if empty == 0 {
             None
         } else {
@@ -278,7 +282,8 @@ impl DeviceClusters<'_> {
     }
 }
 
-/// Moves `count` centroids from `first` on to where their sums and counts say, and notes the lowest empty one of them in the result.
+/// Moves `count` centroids from `first` on to the positions given by their sums and counts, and stores the lowest empty
+/// one of them in the result.
 pub(super) fn moved(
     cuda: &mut Cuda,
     points: &super::DevicePoints,
@@ -301,17 +306,17 @@ pub(super) fn moved(
         Update::Sphere(sphere) => {
             let (numerator, denominator) = sphere.ratio();
             arguments.extend([Argument::from(numerator), denominator.into()]);
-            // A block for each cluster.
+            // One block per cluster.
             Grid::strided(clusters, 1, THREADS, u32::MAX)
         }
     };
     arguments.push(result.into());
-    // SAFETY: there are a sum of each coordinate and a count of each of these clusters, all written before, and centroids of `stride` bytes,
-    // which only this launch and what follows it on the stream use.
+    // SAFETY: there are a sum of each coordinate and a count of each of these clusters, all written before, and
+    // centroids of `stride` bytes, which only this launch and what follows it on the stream use.
     unsafe { cuda.launch(UPDATES, mover(update), grid, &arguments) }
 }
 
-/// Halves the counts that reach the cap, and sums with them.
+/// Halves the counts that reach the cap, and their sums.
 pub(super) fn faded(
     cuda: &mut Cuda,
     (clusters, dims): (usize, usize),
@@ -322,7 +327,7 @@ pub(super) fn faded(
         Argument::from(sums),
         Argument::from(counts),
         count(dims),
-        // A cap of 0 would never be met.
+        // A cap of 0 would never be reached.
         u64::from(cap.max(1)).into(),
     ];
     let grid = Grid::strided(clusters, 1, THREADS, u32::MAX);
@@ -330,7 +335,7 @@ pub(super) fn faded(
     unsafe { cuda.launch(UPDATES, FADE, grid, &arguments) }
 }
 
-/// The kernel that moves centroids.
+/// Returns the kernel that moves centroids.
 const fn mover(update: Update) -> &'static str {
     match update {
         Update::Mean => "cluster_means",
@@ -361,7 +366,7 @@ fn accumulate(
     ];
     let fit = cuda.resident_blocks(MODULE, "cluster_accumulate", THREADS, 0)?;
     let grid = Grid::strided(len, LOOK, THREADS, fit);
-    // SAFETY: there are `len` labels below k, as many previous ones, which are also below k or none, and indices of points; k · d sums and
-    // k counts.
+    // SAFETY: there are `len` labels below k, as many previous ones, which are also below k or none, and indices of
+    // points; k · d sums and k counts.
     unsafe { cuda.launch(MODULE, "cluster_accumulate", grid, &arguments) }
 }

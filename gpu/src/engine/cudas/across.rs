@@ -6,7 +6,7 @@ use crate::engine::stream::Event;
 use crate::engine::timeline::Queued;
 use crate::engine::{Cuda, CudaError, DeviceBuffer};
 
-/// What any of these devices is given from now on waits for all that any of them was given before.
+/// Makes later work of any of these devices wait for all earlier work of all of them.
 pub(in crate::engine) fn meet(devices: &[&Cuda]) -> Result<(), CudaError> {
     let mark = |cuda: &&Cuda| {
         let mark = Event::new(&cuda.context)?;
@@ -25,11 +25,11 @@ pub(in crate::engine) fn meet(devices: &[&Cuda]) -> Result<(), CudaError> {
     Ok(())
 }
 
-/// Copies `len` elements of one device's buffer to another's, each from a place on.
+/// Copies `len` elements of one device's buffer to another's; each side has its own start.
 ///
-/// Queued on the stream of `to` where it reaches the other's memory, and by way of pinned memory of the host where not.
-/// What wrote the elements, and what used their new place, was queued before the devices last met ([`meet`]); what changes either, or
-/// gives a buffer back, is queued after they meet again.
+/// The copy is queued on the stream of `to` if that device reaches the other's memory; otherwise it goes through pinned
+/// memory of the host. The caller must queue work that writes the source or uses the target before the devices last met
+/// ([`meet`]), and work that changes either, or returns a buffer, after they meet again.
 pub(in crate::engine) fn across<T: Plain + Default>(
     reaches: bool,
     (from, source, first): (&mut Cuda, &DeviceBuffer<T>, usize),
@@ -52,8 +52,8 @@ pub(in crate::engine) fn across<T: Plain + Default>(
     let copied = to.stream.marked(Queued::Copy(bytes), || {
         to.context.call("cuMemcpyPeerAsync", |api| {
             let (there, here) = (from.context.handle(), to.context.handle());
-            // SAFETY: both buffers have as many bytes from there on, in pools that the other device may use. The caller sees to it that
-            // neither is written or given back before the copy is done.
+            // SAFETY: both buffers have as many bytes from there on, in pools that the other device may use. The caller
+            // sees to it that neither is written or given back before the copy is done.
             unsafe { api.cuMemcpyPeerAsync(target, here, source, there, bytes, to.stream.handle()) }
         })
     });

@@ -1,21 +1,22 @@
-//! Ways for sums and centroids to cross between devices.
+//! Ways to exchange sums and centroids between devices.
 
 use std::fmt;
 
 use crate::engine::nccl::Communicators;
 use crate::engine::{Cuda, CudaError};
 
-/// How k-means' sums and centroids cross between the devices of a [`super::Cudas`]. Results have the same bits by every way.
+/// How k-means exchanges sums and centroids between the devices of a [`super::Cudas`]. Results have the same bits in
+/// every way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Exchange {
-    /// By NCCL where it is installed and takes these devices, else as [`Exchange::Peer`].
+    /// NCCL if it is installed and accepts these devices, otherwise as [`Exchange::Peer`].
     #[default]
     Auto,
-    /// By NCCL (`libnccl.so.2`, 2.4 or newer, looked for when it is first needed), or not at all.
+    /// NCCL (`libnccl.so.2`, 2.4 or newer, looked up when first needed), or an error.
     Nccl,
-    /// By copies from device to device (`cuMemcpyPeerAsync`); through pinned memory of the host between those that do not reach
-    /// each other.
+    /// Copies from device to device (`cuMemcpyPeerAsync`); through pinned memory of the host between devices that do
+    /// not reach each other.
     Peer,
     /// Through pinned memory of the host.
     Host,
@@ -32,31 +33,31 @@ impl fmt::Display for Exchange {
     }
 }
 
-/// NCCL for the first n devices, as far as it was tried: what it gave, or why it does not work.
+/// NCCL for the first n devices, if it was tried: the result, or the reason why it does not work.
 type Tried = Option<Result<Communicators, CudaError>>;
 
-/// What lies between the devices of an engine.
+/// The connections between the devices of an engine.
 #[derive(Debug)]
 pub(in crate::engine) struct Links {
     pub(super) choice: Exchange,
-    /// Whether the device of a row can read the memory of that of a column.
+    /// True if the device of a row can read the memory of the device of a column.
     reaches: Vec<Vec<bool>>,
-    /// By the number of devices that take part.
+    /// By the number of participating devices.
     nccl: Vec<Tried>,
 }
 
-/// What lies between those devices that take part in something.
+/// The connection between the participating devices of an operation.
 #[derive(Debug)]
 pub(in crate::engine) struct Link<'a> {
     reaches: &'a [Vec<bool>],
-    /// How many there are.
+    /// Number of devices.
     count: usize,
     straight: bool,
     nccl: Option<&'a mut Tried>,
 }
 
 impl Links {
-    /// Finds out which devices reach each other, and opens their memory to those.
+    /// Determines which devices reach each other, and opens their memory to those.
     pub(super) fn new(devices: &[Cuda]) -> Result<Self, CudaError> {
         let reaches = devices.iter().map(|to| {
             let row = devices.iter().map(|from| {
@@ -77,10 +78,10 @@ impl Links {
         })
     }
 
-    /// What lies between the first `count` devices. Tries NCCL where that is wanted and was not yet.
+    /// Returns the connection between the first `count` devices. Tries NCCL if that is wanted and was not tried yet.
     ///
     /// # Errors
-    /// [`CudaError::Nccl`] where it must be NCCL and cannot.
+    /// [`CudaError::Nccl`] if NCCL is required and fails.
     pub(in crate::engine) fn between(
         &mut self,
         devices: &[Cuda],
@@ -96,11 +97,11 @@ impl Links {
         let Some(tried) = self.nccl.get_mut(count) else {
             return Ok(link);
         };
-        // Nothing crosses where there is one.
+        // With one device nothing is exchanged.
         if count < 2 || !(must || self.choice == Exchange::Auto) {
             return Ok(link);
         }
-        // What failed may have been for want of memory: who insists has it tried again.
+        // It may have failed for lack of memory: if NCCL is required, it is tried again.
         if tried.is_none() || (must && matches!(tried, Some(Err(_)))) {
             *tried = Some(Communicators::new(&devices[..count]));
         }
@@ -114,7 +115,7 @@ impl Links {
 }
 
 impl Link<'_> {
-    /// NCCL, where things cross by it.
+    /// Returns NCCL, if it is used.
     pub(in crate::engine) fn nccl(&mut self) -> Option<&mut Communicators> {
         match self.nccl.as_deref_mut() {
             Some(Some(Ok(communicators))) => Some(communicators),
@@ -122,19 +123,19 @@ impl Link<'_> {
         }
     }
 
-    /// Ends what NCCL has under way. From now on things cross by copies; the next to ask for a link gets other communicators.
+    /// Ends NCCL's running work. From now on copies are used; the next request for a link gets new communicators.
     pub(in crate::engine) fn abort(&mut self) {
         if let Some(Ok(communicators)) = self.nccl.take().and_then(Option::take) {
             communicators.abort();
         }
     }
 
-    /// Whether a device copies straight from another's memory.
+    /// True if a device copies directly from another's memory.
     pub(in crate::engine) fn straight(&self, to: usize, from: usize) -> bool {
         self.straight && self.reaches[to][from]
     }
 
-    /// The way that things take: not [`Exchange::Auto`]. The host's where no device reaches any other.
+    /// Returns the way of exchange: never [`Exchange::Auto`], and the host's if no device reaches any other.
     pub(in crate::engine) fn way(&self) -> Exchange {
         if matches!(self.nccl.as_deref(), Some(Some(Ok(_)))) {
             return Exchange::Nccl;

@@ -15,14 +15,15 @@ pub(super) use exchange::{Link, Links};
 
 pub(super) use across::{across, meet};
 
-/// Values that are worth a device of their own, unless [`Cudas::with_least`] says otherwise.
+/// Minimum number of values per device, unless [`Cudas::with_least`] sets another.
 const LEAST: usize = 1 << 20;
 
-/// Several CUDA devices as one engine, with the bits of one.
+/// Several CUDA devices as one engine, with the same bits as one device.
 ///
-/// Each operation is cut into equal shares, one for each device (they are taken to be alike), which work at the same time:
+/// Each operation is split into equal shares, one for each device (they are assumed to be alike), which work at the
+/// same time:
 ///
-/// | operation | a share | what crosses between devices |
+/// | operation | a share | exchanged between devices |
 /// |---|---|---|
 /// | k-means | points; centroids are on every device | sums and counts of clusters, then centroids |
 /// | search | rows | nothing; the host merges hits in core's order |
@@ -31,38 +32,39 @@ const LEAST: usize = 1 << 20;
 /// | blocks, palettes | blocks, groups of rows | nothing |
 /// | layers | rows of weights | nothing |
 ///
-/// What is too little to share runs on the first devices, or on the first alone. Everything that is added up over devices is an integer, so
-/// results do not depend on their number.
+/// Small work runs only on the first devices, or only on the first one. All sums over devices are sums of integers, so
+/// results do not depend on the number of devices.
 ///
-/// [`Cudas::points`], [`Cudas::layer`], [`Cudas::palette`] and a base to search stay on the devices.
+/// The data of [`Cudas::points`], [`Cudas::layer`], [`Cudas::palette`] and a base to search stays on the devices.
 ///
-/// # How sums cross
+/// # How sums are exchanged
 ///
-/// Sums and counts of k-means are added where they belong: every device has an equal part of the clusters, gets the sums of these
-/// over all devices, moves their centroids and sends them to all. For k clusters of d coordinates over D devices each takes in
-/// 8·k·d·(D − 1)/D bytes of sums a step, and an eighth of that in centroids, by every way ([`Cudas::with_exchange`]); sums over
-/// all and to all would be sixteen times the centroids. What differs is who does the work:
+/// Every device owns an equal part of the clusters. It receives the sums and counts of these from all devices, moves
+/// their centroids and sends them to all devices. For k clusters of d coordinates on D devices, each device receives
+/// 8·k·d·(D − 1)/D bytes of sums per step, and an eighth of that in centroids, with every way of exchange
+/// ([`Cudas::with_exchange`]). Sending the sums of all clusters to all devices would take sixteen times the centroids.
+/// The ways differ in the work of the host:
 ///
-/// | way | for a step the host queues | and so wins |
+/// | way | the host queues per step | best |
 /// |---|---|---|
-/// | [`Exchange::Nccl`] | three collectives, of one kernel on each device | with four devices or more; with tables of MiBs; where some devices do not reach each other |
+/// | [`Exchange::Nccl`] | three collectives, of one kernel on each device | with four devices or more; with tables of MiBs; if some devices do not reach each other |
 /// | [`Exchange::Peer`] | 3·D·(D − 1) copies and 4·D² marks and waits, some microseconds each | with two devices, three with small tables: no kernels meet |
-/// | [`Exchange::Host`] | as many copies out and in, and waits for each | where there is neither of the others |
+/// | [`Exchange::Host`] | as many copies out and in, and waits for each | if neither of the others is available |
 ///
-/// NCCL's rings use every link both ways at once, switches of NVLink add on the way, and between devices without access to each
-/// other its kernels pass data on in pieces, where copies by the host wait for each other. It costs a start of up to seconds for
-/// each number of devices that take part, memory of the devices beside the engine's pools, and the host's thread, which asks and
-/// asks while it runs: a device that is lost would let the others wait for ever. A table of 1024 × 256 is 2 MiB, tens of
-/// microseconds beside an assignment of milliseconds: the way matters where k·d comes near to the number of values of a share.
-/// That is the argument; none of it was measured.
+/// NCCL's rings use every link in both directions at once, and NVLink switches add the sums on the way. Between devices
+/// without access to each other its kernels pass data on in pieces, while copies by the host wait for each other. NCCL
+/// costs a start of up to seconds for each number of participating devices, device memory beside the engine's pools,
+/// and the host's thread, which polls while NCCL runs, because a lost device would let the others wait forever. A table
+/// of 1024 × 256 is 2 MiB, which takes tens of microseconds beside an assignment of milliseconds: the way matters if
+/// k·d is close to the number of values of a share. This is reasoning; none of it was measured.
 ///
-/// NCCL takes a device once, so that devices that come twice take copies.
+/// NCCL accepts each device once, so if a device occurs twice, copies are used.
 ///
 /// # Failures
 ///
-/// A failure of one device is [`CudaError::OnDevice`], which names it; one of NCCL that is no device's is [`CudaError::Nccl`].
-/// [`CudaError::OutOfMemory`] on one is the engine's: shares are not moved to other devices, which are as full. After
-/// [`CudaError::Lost`] on one, an engine of the others is made anew.
+/// A failure of one device is [`CudaError::OnDevice`], which names it. A failure of NCCL itself is [`CudaError::Nccl`].
+/// [`CudaError::OutOfMemory`] on one device is an error of the engine: shares are not moved to other devices, which are
+/// equally full. After [`CudaError::Lost`] on one device, make a new engine from the others.
 ///
 /// ```
 /// use tercet_core::cluster::{Kmeans, Points, Steps, Update, kmeans};
@@ -91,17 +93,17 @@ const LEAST: usize = 1 << 20;
 /// ```
 #[derive(Debug)]
 pub struct Cudas {
-    // Before the devices: NCCL's communicators end first.
+    // Before the devices, because NCCL's communicators must end first.
     pub(super) links: Links,
     pub(super) devices: Vec<Cuda>,
     least: usize,
 }
 
 impl Cudas {
-    /// All devices that kernels run on, each as [`CudaOptions::default`] has it.
+    /// Opens all devices that kernels run on, each with [`CudaOptions::default`].
     ///
     /// # Errors
-    /// As [`Cudas::new`]; [`CudaError::OldDevice`] where all are.
+    /// As [`Cudas::new`]; [`CudaError::OldDevice`] if all devices are too old.
     pub fn all() -> Result<Self, CudaError> {
         let mut devices = Vec::new();
         let mut old = None;
@@ -122,10 +124,11 @@ impl Cudas {
         }
     }
 
-    /// The devices of `options`, in this order, at least one. A device may come more than once, with a pool of memory for each time.
+    /// Opens the devices of `options`, in this order, at least one. A device may occur more than once, each time with
+    /// its own memory pool.
     ///
     /// # Errors
-    /// [`CudaError::NoDevice`] without options; those of [`Cuda::new`], with the device that they are about.
+    /// [`CudaError::NoDevice`] without options; those of [`Cuda::new`], with the device concerned.
     pub fn new(options: &[CudaOptions]) -> Result<Self, CudaError> {
         let made = options
             .iter()
@@ -145,11 +148,11 @@ impl Cudas {
         })
     }
 
-    /// Whether buffers of so many bytes each could be had now on every one of the devices, as [`Cuda::can_allocate`] tells of one. What is
-    /// shared among them takes less of each.
+    /// True if buffers of these sizes in bytes could be allocated now on every device, as [`Cuda::can_allocate`] does
+    /// for one. Data that is shared among devices takes less on each.
     ///
     /// # Errors
-    /// Those of [`Cuda::can_allocate`], with the device that they are about.
+    /// Those of [`Cuda::can_allocate`], with the device concerned.
     pub fn can_allocate(&self, bytes: &[usize]) -> Result<bool, CudaError> {
         for cuda in &self.devices {
             if !cuda.named(cuda.can_allocate(bytes))? {
@@ -159,39 +162,40 @@ impl Cudas {
         Ok(true)
     }
 
-    /// Gives a device no fewer values than this, 2²⁰ at first: less work than that is shared by fewer of them.
+    /// Sets the minimum number of values per device, 2²⁰ by default: less work uses fewer devices.
     #[must_use]
     pub const fn with_least(mut self, values: usize) -> Self {
         self.least = values;
         self
     }
 
-    /// Has k-means' sums and centroids cross between devices by this way, [`Exchange::Auto`] at first.
+    /// Sets the way in which k-means exchanges sums and centroids between devices, [`Exchange::Auto`] by default.
     #[must_use]
     pub const fn with_exchange(mut self, exchange: Exchange) -> Self {
         self.links.choice = exchange;
         self
     }
 
-    /// The way by which sums and centroids cross between all of the devices: not [`Exchange::Auto`], which it decides, so that
-    /// NCCL is looked for and its communicators are made (up to seconds, once).
+    /// Returns the way in which sums and centroids are exchanged between all devices: never [`Exchange::Auto`]. To
+    /// decide that, it looks for NCCL and makes its communicators (up to seconds, once).
     ///
-    /// Of one device it is [`Exchange::Peer`]: nothing crosses. Why NCCL is not used where it is installed is the error of `with_exchange(Exchange::Nccl)`.
+    /// For one device it is [`Exchange::Peer`]: nothing is exchanged. If NCCL is installed but not used, the error of
+    /// `with_exchange(Exchange::Nccl)` gives the reason.
     ///
     /// # Errors
-    /// [`CudaError::Nccl`] where it must be NCCL and cannot.
+    /// [`CudaError::Nccl`] if NCCL is required and fails.
     pub fn exchange(&mut self) -> Result<Exchange, CudaError> {
         let link = self.links.between(&self.devices, self.devices.len())?;
         Ok(link.way())
     }
 
-    /// The devices, in the order of their shares.
+    /// Returns the devices, in the order of their shares.
     pub fn devices(&self) -> &[Cuda] {
         &self.devices
     }
 
-    /// Cuts `items` of `each` values into equal shares, each but the last a multiple of `unit` items: one for each device at most, at least
-    /// one, and none of them empty unless there are no items.
+    /// Splits `items` of `each` values into equal shares; each except the last is a multiple of `unit` items. There is
+    /// at least one share, and at most one per device. None is empty unless there are no items.
     pub(super) fn shares(&self, items: usize, unit: usize, each: usize) -> Vec<Range<usize>> {
         let unit = unit.max(1);
         let units = items.div_ceil(unit);
@@ -206,8 +210,8 @@ impl Cudas {
             .collect()
     }
 
-    /// Has each device do its share of `shares`, all at the same time; what they give, in order. The error is that of the first share
-    /// that fails.
+    /// Lets each device do its share of `shares`, all at the same time; returns the results in order. The error is that
+    /// of the first share that fails.
     pub(super) fn each<S: Send, R: Send>(
         &mut self,
         shares: impl IntoIterator<Item = S>,
@@ -221,15 +225,15 @@ impl Cudas {
 }
 
 impl Cuda {
-    /// A result whose error names this device.
+    /// Adds this device to the error of a result.
     pub(super) fn named<R>(&self, result: Result<R, CudaError>) -> Result<R, CudaError> {
         result.map_err(|error| error.on(self.context.ordinal()))
     }
 }
 
-/// Does `work` with every share, each on a thread of its own, the first on this one.
+/// Calls `work` with every share, each on its own thread, and the first on this one.
 ///
-/// A thread queues and waits for its own device, so that all of them are busy.
+/// A thread queues work for its own device and waits for it, so that all devices are busy.
 pub(super) fn at_once<S: Send, R: Send>(
     shares: impl IntoIterator<Item = S>,
     work: impl Fn(S) -> Result<R, CudaError> + Sync,
@@ -240,7 +244,7 @@ pub(super) fn at_once<S: Send, R: Send>(
     };
     thread::scope(|scope| {
         let others = shares.map(|share| scope.spawn(|| work(share)));
-        // All of them begin before the first share does.
+        // All of them begin before the first share.
         let others: Vec<_> = others.collect();
         let first = work(first);
         let others = others
@@ -250,7 +254,7 @@ pub(super) fn at_once<S: Send, R: Send>(
     })
 }
 
-/// Cuts a slice into parts of these lengths.
+/// Splits a slice into parts of these lengths.
 pub(super) fn cut<T>(mut rest: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     lengths
         .map(|len| {

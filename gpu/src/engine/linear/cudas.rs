@@ -1,4 +1,4 @@
-//! Layers on several devices: each has some rows of weights, and all rows of activations.
+//! Layers on several devices: each device has some rows of weights, and all rows of activations.
 
 use std::ops::Range;
 
@@ -31,31 +31,31 @@ use crate::engine::{Cuda, CudaError, Cudas};
 /// ```
 #[derive(Debug)]
 pub struct CudasLayer {
-    /// Which rows a device has.
+    /// The range of rows of each device.
     parts: Vec<(Range<usize>, DeviceLayer)>,
     rows: usize,
     cols: usize,
 }
 
 impl CudasLayer {
-    /// Outputs.
+    /// Returns the number of outputs.
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Inputs.
+    /// Returns the number of inputs.
     pub const fn cols(&self) -> usize {
         self.cols
     }
 
-    /// How many devices have rows, the first ones of the engine.
+    /// Returns the number of devices that have rows: the first ones of the engine.
     pub const fn devices(&self) -> usize {
         self.parts.len()
     }
 }
 
 impl Cudas {
-    /// A layer on the devices, each with its share of the rows. O(rows · cols), once.
+    /// Copies a layer to the devices, to each its share of the rows. O(rows · cols), once.
     ///
     /// # Errors
     /// [`LinearError::CodeRange`], [`LinearError::LeftOut`], [`LinearError::TooLarge`] as [`Cuda::layer`];
@@ -71,13 +71,14 @@ impl Cudas {
         Ok(CudasLayer { parts, rows, cols })
     }
 
-    /// The exact sums of a layer with rows of activations, bias included, as [`tercet_core::linear::sums`]: `out` gets a row for
-    /// each, with a sum for each row of weights. Activations go to every device.
+    /// Computes the exact sums of a layer with rows of activations, bias included, as [`tercet_core::linear::sums`].
+    /// `out` has a row per row of activations, with a sum for each row of weights. Activations are copied to every
+    /// device.
     ///
     /// # Errors
-    /// [`LinearError::Length`] unless `x` holds whole rows of [`CudasLayer::cols`] and `out` has [`CudasLayer::rows`] for each of
-    /// them; [`CudaError::OnDevice`] with [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Launch`],
-    /// [`CudaError::Driver`], and with [`CudaError::Argument`] for a layer of another engine.
+    /// [`LinearError::Length`] unless `x` holds whole rows of [`CudasLayer::cols`] and `out` has [`CudasLayer::rows`]
+    /// for each of them; [`CudaError::OnDevice`] with [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Launch`], [`CudaError::Driver`], and with [`CudaError::Argument`] for a layer of another engine.
     pub fn row_sums(
         &mut self,
         layer: &CudasLayer,
@@ -93,8 +94,8 @@ impl Cudas {
         })
     }
 
-    /// The product of a layer with rows of activations in f32, as [`tercet_core::linear::matvec`]: `scales` has one for each row
-    /// of activations, `out` gets a row for each. Activations go to every device.
+    /// Multiplies a layer with rows of activations, with f32 outputs, as [`tercet_core::linear::matvec`]. `scales` has
+    /// one scale per row of activations, and `out` has a row for each of them. Activations are copied to every device.
     ///
     /// # Errors
     /// As [`Cudas::row_sums`]; [`LinearError::Length`] unless there is a scale for each row of `x`.
@@ -116,7 +117,7 @@ impl Cudas {
         })
     }
 
-    /// Has each device multiply its rows of weights with all activations, and puts what they give where it belongs.
+    /// Lets each device multiply its rows of weights with all activations, and puts the results in place.
     fn product<T: Copy + Send>(
         &mut self,
         layer: &CudasLayer,
@@ -152,7 +153,7 @@ const fn expect(expected: usize, found: usize) -> Result<(), LinearError> {
     }
 }
 
-/// Puts what a device gave for its rows of weights into rows of `all`.
+/// Copies a device's results for its rows of weights into rows of `all`.
 fn spread<T: Copy>(part: &[T], range: &Range<usize>, all: &mut [T], rows: usize) {
     let parts = part.chunks_exact(range.len().max(1));
     for (part, all) in parts.zip(all.chunks_mut(rows.max(1))) {

@@ -1,4 +1,4 @@
-//! The engine's trait: layers that lie in the host's memory, with results there.
+//! The engine's trait: layers in the host's memory, with results there.
 
 use tercet_core::engine::{LinearEngine, Refused};
 use tercet_core::linear::{I8Sym, Layer, LinearError, Matrix, Rescale, Sums};
@@ -6,14 +6,14 @@ use tercet_core::scalar::Scalar;
 
 use crate::engine::{Chunks, Cuda, CudaError, Cudas};
 
-/// Rows of weights of a part are multiples of the largest group of rows that a layout has.
+/// The rows of weights of a part are multiples of the largest group of rows in any layout.
 pub(super) const GROUP: usize = 8;
 
-/// The products of [`LinearEngine`] without what follows them.
+/// The products of [`LinearEngine`] without the steps after them.
 pub(super) trait BareSums {
-    /// The sums of rows of weights without their bias, a row for each row of activations.
+    /// Computes the sums of rows of weights without their bias, a row for each row of activations.
     ///
-    /// `None` where a weight is wider than the kernels take.
+    /// Returns `None` if a weight is wider than the kernels accept.
     fn bare_sums(
         &mut self,
         matrix: &Matrix<'_>,
@@ -22,7 +22,7 @@ pub(super) trait BareSums {
 }
 
 impl BareSums for Cuda {
-    /// In as many parts as memory asks for.
+    /// In as many parts as the memory requires.
     fn bare_sums(
         &mut self,
         matrix: &Matrix<'_>,
@@ -58,19 +58,19 @@ impl BareSums for Cuda {
     }
 }
 
-/// Scratch for the reference engine, which multiplies weights that are wider than kernels take.
+/// Returns scratch for the reference engine, which multiplies weights that are wider than kernels accept.
 fn scratch(layer: &Layer<'_>) -> Vec<u32> {
     vec![0; layer.weights().scratch_len()]
 }
 
-/// The engine over its bare sums: bias, scales and rounding are core's.
+/// Implements the engine over its bare sums: core does bias, scales and rounding.
 macro_rules! linear_engine {
     ($(#[$about:meta])* $engine:ty) => {
         $(#[$about])*
         impl LinearEngine for $engine {
             type Error = CudaError;
 
-            /// The device has what it needs.
+            /// The device has its own scratch.
             fn product_scratch_len(&self, _: &Matrix<'_>) -> usize {
                 0
             }
@@ -189,10 +189,10 @@ macro_rules! linear_engine {
 }
 
 linear_engine!(
-    /// Weights cross to the device with each call; [`Cuda::layer`] keeps them there.
+    /// Each call copies the weights to the device; [`Cuda::layer`] keeps them there.
     Cuda
 );
 linear_engine!(
-    /// Each device has a share of the rows of weights, which cross to it with each call.
+    /// Each device has a share of the rows of weights, which each call copies to it.
     Cudas
 );

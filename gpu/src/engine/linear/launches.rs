@@ -1,25 +1,26 @@
-//! The launches of products: which kernel serves how many rows of activations.
+//! The launches of products, and the choice of kernel by the number of rows of activations.
 
 use tercet_core::block::Format;
 
 use super::{DeviceActivations, DeviceLayer};
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 
-/// Threads of a block.
+/// Rows of activations per pass over the weights: with products of four bytes, and with tensor cores.
 const THREADS: u32 = 256;
 /// Rows of activations that one pass over the weights serves: by products of four bytes, and by tensor cores.
 const MOST: usize = 8;
 const MOST_MMA: usize = 16;
-/// The most rows of activations that go by such passes, of which each but the first reads weights that the device's cache may hold; tiles take more.
+/// Maximum number of rows of activations for such passes; each pass but the first reads weights that the device's cache
+/// may hold. For more rows, tiles are used.
 const FEW: usize = 32;
-/// Columns of blocks of parts that a warp takes at a time: `STRIPE` in `kernels/include/tercet/blocks.cuh`.
+/// Columns of blocks of parts that a warp processes at a time: `STRIPE` in `kernels/include/tercet/blocks.cuh`.
 const STRIPE: usize = 128;
-/// The most rows of a grid.
+/// Maximum number of rows of a grid.
 const MOST_GRID_ROWS: usize = (1 << 16) - 1;
 /// The first capability with int8 products of 16 × 8 × 32 on tensor cores.
 const TENSOR_CORES: (u32, u32) = (8, 0);
 
-/// Where a product goes.
+/// Target of a product.
 #[derive(Debug)]
 pub(super) enum Output<'a> {
     /// Exact sums.
@@ -28,13 +29,13 @@ pub(super) enum Output<'a> {
     Floats(&'a mut DeviceBuffer<f32>, &'a DeviceBuffer<f32>),
 }
 
-/// A kernel, and what a block of it takes.
+/// A kernel, and the rows that a block of it processes.
 struct Choice {
     module: &'static str,
     kernel: &'static str,
-    /// Rows of weights of a block.
+    /// Rows of weights per block.
     rows: usize,
-    /// Rows of activations of a block; as many as there are where it is none.
+    /// Rows of activations per block; `None` for all of them.
     tile: Option<usize>,
 }
 
@@ -66,7 +67,7 @@ impl Cuda {
         }
     }
 
-    /// Queues the product of blocks of several parts, which lie as in a file.
+    /// Queues the product of blocks of several parts, which are stored as in a file.
     fn launch_parts(
         &mut self,
         format: Format,
@@ -104,12 +105,12 @@ impl Cuda {
         let warps = THREADS as usize / 32;
         let grid = Grid::new(narrow(layer.rows.div_ceil(warps)), THREADS);
         let grid = grid.rows(narrow(x.count.div_ceil(4).min(MOST_GRID_ROWS)));
-        // SAFETY: rows of weights begin at even addresses and have whole blocks, rows of activations at multiples of 16 bytes as many
-        // columns; there are a sum or an output, and a bias where there are some, for each.
+        // SAFETY: rows of weights begin at even addresses and have whole blocks, rows of activations at multiples of 16
+        // bytes as many columns; there are a sum or an output, and a bias where there are some, for each.
         unsafe { self.launch("linear_parts", kernel, grid, &arguments) }
     }
 
-    /// Queues what minima add to sums, which stay where they are or become floats.
+    /// Queues the addition of the minima to the sums, which stay in place or become floats.
     fn launch_minima(
         &mut self,
         layer: &DeviceLayer,
@@ -141,8 +142,8 @@ impl Cuda {
         let warps = THREADS as usize / 32;
         let grid = Grid::new(narrow(layer.rows.div_ceil(warps)), THREADS);
         let grid = grid.rows(narrow(x.count.min(MOST_GRID_ROWS)));
-        // SAFETY: a scale and a minimum for each block of each row; rows of activations begin at multiples of 16 bytes and have whole blocks;
-        // a sum, and an output where there are some, for each row of both.
+        // SAFETY: a scale and a minimum for each block of each row; rows of activations begin at multiples of 16 bytes
+        // and have whole blocks; a sum, and an output where there are some, for each row of both.
         unsafe { self.launch("linear", "linear_minima", grid, &arguments) }
     }
 
@@ -184,7 +185,7 @@ impl Cuda {
         choice: &Choice,
     ) -> Result<(), CudaError> {
         let packing = &layer.packing;
-        // What `Cuda::layer` and core's bound on columns make sure of.
+        // Ensured by `Cuda::layer` and by core's bound on columns.
         let narrow = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
         let place = first * layer.rows;
         let (sums, out, scales) = match output {
@@ -219,14 +220,14 @@ impl Cuda {
         let blocks = narrow(layer.rows.div_ceil(choice.rows));
         let tiles = choice.tile.map_or(1, |tile| count.div_ceil(tile));
         let grid = Grid::new(blocks, THREADS).rows(narrow(tiles));
-        // SAFETY: rows of weights and of activations begin at multiples of 16 bytes and have whole chunks, a scale for each block and one
-        // for each row; there are outputs for `count` rows from `place` on.
+        // SAFETY: rows of weights and of activations begin at multiples of 16 bytes and have whole chunks, a scale for
+        // each block and one for each row; there are outputs for `count` rows from `place` on.
         unsafe { self.launch(choice.module, choice.kernel, grid, &arguments) }
     }
 }
 
-/// Tiles of 128 rows of weights on tensor cores, where there are more rows of activations than [`FEW`] and no more tiles than a grid
-/// has rows; `None` where blocks or their scales are not those that they know.
+/// Returns tiles of 128 rows of weights on tensor cores, if there are more rows of activations than [`FEW`] and at most
+/// as many tiles as a grid has rows; `None` if they do not support the blocks or their scales.
 fn tile(layer: &DeviceLayer, count: usize) -> Option<Choice> {
     let (kernel, tile) = match (layer.packing.bits, layer.block()?) {
         (2, None) => ("linear_tile_2", 128),
@@ -246,8 +247,8 @@ fn tile(layer: &DeviceLayer, count: usize) -> Option<Choice> {
     })
 }
 
-/// One pass over the weights for up to sixteen rows of activations, on tensor cores; `None` as for [`tile`], and where products of four bytes
-/// take fewer instructions: small blocks with one row.
+/// Returns one pass over the weights for up to sixteen rows of activations, on tensor cores; `None` as for [`tile`],
+/// and if products of four bytes take fewer instructions: small blocks with one row.
 fn few_rows(layer: &DeviceLayer, count: usize) -> Option<Choice> {
     macro_rules! of {
         ($name:literal) => {
@@ -275,7 +276,7 @@ fn few_rows(layer: &DeviceLayer, count: usize) -> Option<Choice> {
     })
 }
 
-/// One pass over the weights by products of four bytes, for every packing.
+/// Returns one pass over the weights with products of four bytes, for every packing.
 fn dots(layer: &DeviceLayer, count: usize) -> Choice {
     macro_rules! of {
         ($name:literal) => {

@@ -1,4 +1,4 @@
-//! Layers on a device: rows of weights by rows of int8 activations, with the sums of [`tercet_core::linear`].
+//! Layers on a device: products of weight rows with rows of int8 activations, with the sums of [`tercet_core::linear`].
 
 mod cudas;
 mod engine;
@@ -47,43 +47,44 @@ pub struct DeviceLayer {
     unit: f32,
     packing: Packing,
     weights: DeviceBuffer<u8>,
-    /// Bits of an f16 a block.
+    /// Bits of an f16 per block.
     block_scales: Option<DeviceBuffer<u16>>,
-    /// The minima, of formats that have some.
+    /// The minima, for formats that have them.
     mins: Option<DeviceBuffer<u16>>,
-    /// Whether all of those are below 128 in magnitude, so that each is a whole number of 2⁻²⁴ in 32 bits.
+    /// True if all of those are below 128 in magnitude, so that each is a whole number of 2⁻²⁴ in 32 bits.
     narrow: bool,
-    /// That of every row, where `row_scales` is none.
+    /// The scale of every row, if `row_scales` is `None`.
     scale: f32,
     row_scales: Option<DeviceBuffer<f32>>,
     bias: Option<DeviceBuffer<i64>>,
 }
 
 impl DeviceLayer {
-    /// Outputs.
+    /// Returns the number of outputs.
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Inputs.
+    /// Returns the number of inputs.
     pub const fn cols(&self) -> usize {
         self.packing.cols
     }
 
-    /// Bytes of weights and their scales, which a product reads at least once.
+    /// Returns the bytes of weights and their scales, which a product reads at least once.
     pub fn weight_bytes(&self) -> usize {
         let bytes =
             |words: &Option<DeviceBuffer<u16>>| words.as_ref().map_or(0, DeviceBuffer::bytes);
         self.weights.bytes() + bytes(&self.block_scales) + bytes(&self.mins)
     }
 
-    /// Columns of a block for kernels that take scales as 32-bit integers, `Some(None)` without blocks; `None` where scales are wider.
+    /// Returns the columns of a block for kernels that use scales as 32-bit integers, `Some(None)` without blocks;
+    /// `None` if scales are wider.
     fn block(&self) -> Option<Option<usize>> {
         self.narrow.then_some(self.packing.block)
     }
 }
 
-/// Rows of int8 activations on a device, each filled up with zeros to what the kernels load at once.
+/// Rows of int8 activations on a device, each padded with zeros to whole loads of the kernels.
 #[derive(Debug)]
 pub struct DeviceActivations {
     values: DeviceBuffer<i8>,
@@ -93,22 +94,23 @@ pub struct DeviceActivations {
 }
 
 impl DeviceActivations {
-    /// How many rows.
+    /// Returns the number of rows.
     pub const fn count(&self) -> usize {
         self.count
     }
 }
 
 impl Cuda {
-    /// A layer on the device. Its weights are packed on the way, O(rows · cols) on the host.
+    /// Copies a layer to the device. The host packs its weights first, O(rows · cols).
     ///
     /// # Errors
-    /// [`LinearError::CodeRange`] for a weight of 128, which [`tercet_core::linear::Layout::Int8Pairs`] can hold and kernels cannot;
-    /// [`LinearError::TooLarge`]; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`LinearError::CodeRange`] for a weight of 128, which [`tercet_core::linear::Layout::Int8Pairs`] can hold but
+    /// kernels cannot; [`LinearError::TooLarge`]; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
     pub fn layer(&mut self, layer: &Layer<'_>) -> Result<DeviceLayer, CudaError> {
         let matrix = layer.weights();
         let rows = matrix.rows();
-        // A kernel's rows are 32-bit numbers.
+        // Kernels number rows in 32 bits.
         if u32::try_from(rows).is_err() {
             return Err(LinearError::TooLarge.into());
         }
@@ -136,10 +138,12 @@ impl Cuda {
         })
     }
 
-    /// Rows of activations for a layer, and for every other with as many inputs and bits a weight.
+    /// Copies rows of activations for a layer to the device. They also fit every other layer with as many inputs and
+    /// bits per weight.
     ///
     /// # Errors
-    /// [`LinearError::Length`] unless `x` holds whole rows; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`LinearError::Length`] unless `x` holds whole rows; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
     pub fn activations(
         &mut self,
         layer: &DeviceLayer,
@@ -169,12 +173,12 @@ impl Cuda {
         })
     }
 
-    /// The exact sums of a layer with rows of activations, bias included, as [`tercet_core::linear::sums`]: `out` gets a row for each, with
-    /// a sum for each row of weights.
+    /// Computes the exact sums of a layer with rows of activations, bias included, as [`tercet_core::linear::sums`].
+    /// `out` has a row per row of activations, with a sum for each row of weights.
     ///
     /// # Errors
-    /// [`LinearError::Length`] where the activations are not for this layer; [`CudaError::Length`]; [`CudaError::OutOfMemory`],
-    /// [`CudaError::Lost`], [`CudaError::Launch`], [`CudaError::Driver`].
+    /// [`LinearError::Length`] if the activations are not for this layer; [`CudaError::Length`];
+    /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Launch`], [`CudaError::Driver`].
     pub fn row_sums(
         &mut self,
         layer: &DeviceLayer,
@@ -185,8 +189,9 @@ impl Cuda {
         self.launch_product(layer, x, Output::Sums(out))
     }
 
-    /// The product of a layer with rows of activations in f32, as [`tercet_core::linear::matvec`]: `scales` has one for each row of
-    /// activations, `out` gets a row for each, with an output for each row of weights.
+    /// Multiplies a layer with rows of activations, with f32 outputs, as [`tercet_core::linear::matvec`]. `scales` has
+    /// one scale per row of activations. `out` has a row per row of activations, with an output for each row of
+    /// weights.
     ///
     /// # Errors
     /// As [`Cuda::row_sums`].
@@ -202,7 +207,7 @@ impl Cuda {
         self.launch_product(layer, x, Output::Floats(out, scales))
     }
 
-    /// Whether activations and outputs fit a layer.
+    /// Checks that activations and outputs fit a layer.
     fn check_product(
         &self,
         layer: &DeviceLayer,

@@ -1,4 +1,5 @@
-//! Weights as the kernels take them: rows of 2, 4 or 8 bits a weight, whatever layout they came in; blocks of several parts as they lie.
+//! Weights as the kernels read them: rows of 2, 4 or 8 bits per weight, from any layout; blocks of several parts are
+//! unchanged.
 
 use rayon::prelude::*;
 use tercet_core::block::{self, Format};
@@ -6,17 +7,17 @@ use tercet_core::linear::{Layout, LinearError, Matrix};
 
 use crate::engine::team;
 
-/// Bytes that a lane loads at once; rows are multiples of them.
+/// Bytes that a lane loads at once; row lengths are multiples of it.
 pub(super) const CHUNK: usize = 16;
 
-/// How rows lie: as `Packed` in `kernels/include/tercet/linear.cuh`.
+/// Storage of rows: as `Packed` in `kernels/include/tercet/linear.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packing {
-    /// Bits of a weight: 2, 4 or 8.
+    /// Bits per weight: 2, 4 or 8.
     pub(super) bits: usize,
-    /// What is taken from a code before it is packed: not 0 only where blocks have minima, which make up for it.
+    /// Subtracted from a code before it is packed: not 0 only if blocks have minima, which compensate for it.
     pub(super) origin: i32,
-    /// Columns of a block with a scale; `None` where there are no blocks, or blocks of parts.
+    /// Columns of a block with a scale; `None` if there are no blocks, or blocks of parts.
     pub(super) block: Option<usize>,
     /// The format of blocks of several parts, which are not packed.
     pub(super) parts: Option<Format>,
@@ -47,17 +48,17 @@ impl Packing {
         }
     }
 
-    /// Columns of 16 bytes.
+    /// Returns the columns in 16 bytes.
     pub(super) const fn chunk_cols(&self) -> usize {
         CHUNK * 8 / self.bits
     }
 
-    /// Columns of a row with what fills it up, for which there are activations of 0.
+    /// Returns the columns of a row including its padding, for which there are activations of 0.
     pub(super) const fn padded(&self) -> usize {
         self.cols.next_multiple_of(self.chunk_cols())
     }
 
-    /// Bytes of a row, a multiple of 16 but for blocks of parts.
+    /// Returns the bytes of a row: a multiple of 16, except for blocks of parts.
     pub(super) const fn row_bytes(&self) -> usize {
         match self.parts {
             Some(format) => self.cols / format.len() * format.bytes(),
@@ -65,7 +66,7 @@ impl Packing {
         }
     }
 
-    /// Blocks of a row, 0 where there are none.
+    /// Returns the blocks of a row, 0 if there are none.
     pub(super) const fn blocks(&self) -> usize {
         match self.block {
             Some(block) => self.cols / block,
@@ -73,18 +74,18 @@ impl Packing {
         }
     }
 
-    /// What is added to a weight so that what is packed is not negative; less the origin.
+    /// Returns the value that is added to a weight so that the packed value is not negative, less the origin.
     const fn offset(&self) -> i8 {
         let offset = match self.bits {
             2 => 1,
             4 => 8,
             _ => 0,
         };
-        // Of a format's lowest code at least: within 4 bits.
+        // At least the lowest code of a format: within 4 bits.
         (offset - self.origin) as i8
     }
 
-    /// Writes a row of codes into its bytes, those that fill it up as 0.
+    /// Writes a row of codes into its bytes, with 0 as padding.
     fn pack(&self, codes: &[i8], out: &mut [u8]) {
         match self.bits {
             2 => pack_words::<4>(codes, self.offset(), out),
@@ -94,7 +95,8 @@ impl Packing {
     }
 }
 
-/// Packs words of so many quads of codes, whose offset is added: byte b of a word has codes b, 4 + b, 8 + b…, the first in its lowest bits.
+/// Packs words of so many quads of codes, after adding the offset: byte b of a word has codes b, 4 + b, 8 + b…, the
+/// first in its lowest bits.
 fn pack_words<const QUADS: usize>(codes: &[i8], offset: i8, out: &mut [u8]) {
     let word = |quads: &[[i8; 4]; QUADS]| {
         let mut word = [0; 4];
@@ -116,7 +118,7 @@ fn pack_words<const QUADS: usize>(codes: &[i8], offset: i8, out: &mut [u8]) {
     let Some(partial) = left.first_mut() else {
         return;
     };
-    // What is missing is as a code of which 0 is packed.
+    // Missing codes are those that pack to 0.
     let mut last = [[offset.wrapping_neg(); 4]; QUADS];
     let slots = last.as_flattened_mut().iter_mut();
     for (slot, &code) in slots.zip(quads.as_flattened().iter().chain(rest)) {
@@ -125,7 +127,7 @@ fn pack_words<const QUADS: usize>(codes: &[i8], offset: i8, out: &mut [u8]) {
     *partial = word(&last);
 }
 
-/// Packed rows of a matrix, and the bits of its blocks' scales and of their minima, where they have some.
+/// Packed rows of a matrix, and the bits of the scales of its blocks and of their minima, if they have some.
 pub(super) struct PackedRows {
     pub(super) bytes: Vec<u8>,
     pub(super) scales: Vec<u16>,
@@ -134,7 +136,8 @@ pub(super) struct PackedRows {
 
 /// Packs the rows of a matrix, on the engine's threads. O(rows · cols).
 ///
-/// [`LinearError::CodeRange`] for a weight of 128, which only [`Layout::Int8Pairs`] can say and no byte holds.
+/// # Errors
+/// [`LinearError::CodeRange`] for a weight of 128, which only [`Layout::Int8Pairs`] can represent and no byte holds.
 pub(super) fn pack(matrix: &Matrix<'_>) -> Result<PackedRows, LinearError> {
     let (layout, rows, cols) = (matrix.layout(), matrix.rows(), matrix.cols());
     let packing = Packing::of(layout, cols);
@@ -187,7 +190,8 @@ pub(super) fn pack(matrix: &Matrix<'_>) -> Result<PackedRows, LinearError> {
     })
 }
 
-/// The codes of a group of rows, one row after another, as [`Layout`] says they lie. Gives the row and the column of a weight of 128.
+/// Returns the codes of a group of rows, one row after another, from the given [`Layout`]. Returns the row and the
+/// column of a weight of 128.
 fn unpack(layout: Layout, cols: usize, group: &[u8], codes: &mut [i8]) -> Option<(usize, usize)> {
     let mut wide = None;
     match layout {
@@ -199,7 +203,7 @@ fn unpack(layout: Layout, cols: usize, group: &[u8], codes: &mut [i8]) -> Option
         Layout::Int8Pairs => each(cols, codes, |row, col| {
             let at = (col / 4 * 4 + row) * 4 + col % 4;
             let code = i16::from(group[at].cast_signed());
-            // The odd column's byte has lost 1 where the even column's is negative.
+            // The odd column's byte is 1 too low if the even column's is negative.
             let lost = i16::from(col % 2 == 1 && group[at - 1] & 0x80 != 0);
             if code + lost > 127 {
                 wide = Some((row, col));
@@ -223,12 +227,12 @@ fn unpack(layout: Layout, cols: usize, group: &[u8], codes: &mut [i8]) -> Option
             };
             code as i8
         }),
-        // Twelve bytes have sixty columns: the first digits of all, then the second ones.
+        // Twelve bytes have sixty columns: the first digits of all, then the second ones, and so on.
         Layout::FiveTrits => {
             for (codes, bytes) in codes.chunks_mut(60).zip(group.chunks(12)) {
                 for (codes, power) in codes.chunks_mut(12).zip([1, 3, 9, 27, 81]) {
                     for (code, byte) in codes.iter_mut().zip(bytes) {
-                        // Digit n of five is the whole part of three times the fraction that 3ⁿ times the byte leaves.
+                        // Digit n of five is the whole part of three times the fraction of 3ⁿ times the byte.
                         let fraction = byte.wrapping_mul(power);
                         *code = ((u16::from(fraction) * 3) >> 8) as i8 - 1;
                     }
@@ -236,7 +240,7 @@ fn unpack(layout: Layout, cols: usize, group: &[u8], codes: &mut [i8]) -> Option
             }
         }
         Layout::Block(format) => {
-            // The lengths fit: a matrix was made of these bytes.
+            // The lengths fit, because a matrix was made of these bytes.
             let written = block::codes(format, group, codes);
             debug_assert_eq!(written, Ok(()));
         }
@@ -257,7 +261,7 @@ fn each(cols: usize, codes: &mut [i8], mut code: impl FnMut(usize, usize) -> i8)
 mod tests {
     use super::*;
 
-    /// As `kernels/include/tercet/linear.cuh` says, code by code.
+    /// Packs code by code, as defined in `kernels/include/tercet/linear.cuh`.
     fn by_definition(bits: usize, codes: &[i8], offset: i8, out: &mut [u8]) {
         for (word, codes) in out.chunks_exact_mut(4).zip(codes.chunks(32 / bits)) {
             for (column, &code) in codes.iter().enumerate() {
@@ -279,7 +283,7 @@ mod tests {
             };
             assert_eq!(packing.offset(), offset);
             for len in 0..200_usize {
-                // Also codes that no layout has.
+                // Includes codes that no layout has.
                 let codes: Vec<i8> = (0..len)
                     .map(|i| (i * i * 37 + i * 11) as u8 as i8)
                     .collect();

@@ -10,10 +10,10 @@ use tercet_core::number::Plain;
 use super::pool::{Pool, class};
 use crate::engine::error::CudaError;
 
-/// Elements in a device's memory, which returns to the engine's pool when the buffer is dropped.
+/// Elements in a device's memory. The memory returns to the engine's pool when the buffer is dropped.
 ///
-/// It begins at a multiple of 256 bytes. It may be dropped, or sent to and read from other threads, at any time: its memory is reused only
-/// after what was queued with it has run. It may outlive its engine.
+/// It begins at a multiple of 256 bytes. It may be dropped, or sent to and read from other threads, at any time: its
+/// memory is reused only after the work queued with it has run. It may outlive its engine.
 pub struct DeviceBuffer<T> {
     pool: Arc<Pool>,
     pointer: CUdeviceptr,
@@ -22,13 +22,14 @@ pub struct DeviceBuffer<T> {
     elements: PhantomData<T>,
 }
 
-// SAFETY: it is a number that only the driver follows, and elements are plain. `T` says how they are read, and none is stored.
+// SAFETY: it is a number that only the driver follows, and elements are plain. `T` says how they are read, and none is
+// stored.
 unsafe impl<T: Plain> Send for DeviceBuffer<T> {}
 // SAFETY: as above; what changes the elements needs the buffer alone.
 unsafe impl<T: Plain> Sync for DeviceBuffer<T> {}
 
 impl<T: Plain> DeviceBuffer<T> {
-    /// Room for `len` elements, whose values are anything.
+    /// Allocates `len` elements with arbitrary values.
     pub(in crate::engine) fn new(pool: &Arc<Pool>, len: usize) -> Result<Self, CudaError> {
         let full = CudaError::OutOfMemory {
             asked: usize::MAX,
@@ -37,7 +38,7 @@ impl<T: Plain> DeviceBuffer<T> {
         let bytes = len
             .checked_mul(size_of::<T>())
             .ok_or_else(|| full.clone())?;
-        // A buffer of nothing has no memory: the driver refuses to give none.
+        // An empty buffer has no memory: the driver refuses to allocate none.
         let (class, pointer) = if bytes == 0 {
             (0, 0)
         } else {
@@ -53,37 +54,37 @@ impl<T: Plain> DeviceBuffer<T> {
         })
     }
 
-    /// How many elements.
+    /// Returns the number of elements.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// True if there are no elements.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes of its elements.
+    /// Returns the bytes of its elements.
     pub const fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
 
-    /// Where it begins on the device.
+    /// Returns its address on the device.
     pub(in crate::engine) const fn pointer(&self) -> CUdeviceptr {
         self.pointer
     }
 
-    /// The pool of the engine that it is of.
+    /// Returns the pool of its engine.
     pub(in crate::engine) const fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 
-    /// Whether it is of the engine that has this pool.
+    /// True if it belongs to the engine with this pool.
     pub(in crate::engine) fn is_of(&self, pool: &Arc<Pool>) -> bool {
         Arc::ptr_eq(&self.pool, pool)
     }
 
-    /// Where `len` elements from `start` on begin, of the engine with this pool.
+    /// Returns the address of `len` elements from `start` on, if it belongs to the engine with this pool.
     pub(in crate::engine) fn part(
         &self,
         pool: &Arc<Pool>,
@@ -98,7 +99,7 @@ impl<T: Plain> DeviceBuffer<T> {
         Ok(self.pointer + (start * size_of::<T>()) as u64)
     }
 
-    /// Checks that it is of the engine with this pool and holds `expected` elements.
+    /// Checks that it belongs to the engine with this pool and holds `expected` elements.
     pub(in crate::engine) fn check(
         &self,
         pool: &Arc<Pool>,

@@ -1,4 +1,4 @@
-//! The device's memory, given and taken back in the order of a stream.
+//! Device memory, allocated and freed in the order of a stream.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -17,23 +17,23 @@ use crate::engine::meters;
 use crate::engine::stream::Stream;
 use crate::observe::Level;
 
-/// What every allocation's size is a multiple of: the driver aligns to it, and kernels count on that.
+/// The size of every allocation is a multiple of this: the driver aligns to it, and kernels rely on it.
 const GRAIN: usize = 256;
 
-/// How full the device's memory is, in the words of [`tercet_core::pool`].
+/// Use of the device's memory, in the terms of [`tercet_core::pool`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {
-    /// Bytes of buffers, with what rounding to size classes adds (at most an eighth, or 255 bytes). The capacity is what the engine
-    /// may use; a failure is a buffer that could not be had.
+    /// Bytes of buffers, including rounding to size classes (at most an eighth, or 255 bytes). The capacity is the
+    /// amount that the engine may use; a failure is a buffer that could not be allocated.
     pub bytes: Stats,
     /// Bytes that the driver keeps for the pool: those in use, and those that wait for the next buffer.
     pub reserved: usize,
-    /// The most that it kept.
+    /// Maximum bytes that it kept.
     pub reserved_high_water: usize,
 }
 
-/// A pool of the driver's, which keeps what is returned until the pool is trimmed or destroyed, and one stream in whose order memory
-/// is given and taken.
+/// A pool of the driver, which keeps returned memory until it is trimmed or destroyed, and the stream in whose order
+/// memory is allocated and freed.
 pub(in crate::engine) struct Pool {
     stream: Arc<Stream>,
     handle: CUmemoryPool,
@@ -41,10 +41,10 @@ pub(in crate::engine) struct Pool {
     level: Level,
 }
 
-/// What is counted of a pool, and what waits to return to it.
+/// Counters of a pool, and memory that waits to return to it.
 struct Held {
     stats: Stats,
-    /// Memory, with its classes, that came back while launches were recorded, whose stream then frees nothing.
+    /// Memory, with its classes, that came back while launches were recorded: the stream frees nothing then.
     waiting: Vec<(CUdeviceptr, usize)>,
 }
 
@@ -54,7 +54,7 @@ unsafe impl Send for Pool {}
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// A pool of at most `capacity` bytes, whose memory is ordered by `stream`.
+    /// Returns a pool of at most `capacity` bytes, whose memory is ordered by `stream`.
     pub(in crate::engine) fn new(
         stream: &Arc<Stream>,
         capacity: usize,
@@ -68,13 +68,14 @@ impl Pool {
                 id: context.device(),
             },
             win32SecurityAttributes: std::ptr::null_mut(),
-            // The driver's own bound; the engine's is kept here, since the driver's may round.
+            // The driver's own bound. The engine's bound is enforced here, because the driver's may round.
             maxSize: 0,
             reserved: [0; 56],
         };
         let mut handle = std::ptr::null_mut();
         context.call("cuMemPoolCreate", |api| {
-            // SAFETY: both pointers are to what they should be, and the properties are of a device that the driver gave.
+            // SAFETY: both pointers are to what they should be, and the properties are of a device that the driver
+            // gave.
             unsafe { api.cuMemPoolCreate(&mut handle, &properties) }
         })?;
         let pool = Self {
@@ -90,7 +91,8 @@ impl Pool {
             level: meters::memory(context.ordinal()),
         };
         pool.level.show(&pool.lock().stats);
-        // Without it the driver returns idle memory to the system at every synchronization, and gets it anew for the next buffer.
+        // Without it the driver returns idle memory to the system at every synchronization, and allocates it again for
+        // the next buffer.
         let mut threshold = u64::MAX;
         context.call("cuMemPoolSetAttribute", |api| {
             // SAFETY: the attribute is a 64-bit number, which the pointer is to.
@@ -107,7 +109,7 @@ impl Pool {
 
     /// Lets another device read and write the pool's memory, which [`Context::reaches`] must have allowed.
     ///
-    /// Memory of pools does not follow `cuCtxEnablePeerAccess`: each pool is opened by itself.
+    /// `cuCtxEnablePeerAccess` does not apply to memory of pools: each pool must be opened on its own.
     pub(in crate::engine) fn open_to(&self, other: &Context) -> Result<(), CudaError> {
         if other.device() == self.context().device() {
             return Ok(());
@@ -130,15 +132,15 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
-        // Nothing panics while it is held, and what it guards cannot be half written.
+        // Nothing panics while it is held, and its data cannot be half written.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory of a [`class`], usable by what is queued on the stream from now on. Its contents are anything.
+    /// Returns memory of a [`class`], usable by work queued on the stream from now on. Its contents are arbitrary.
     ///
-    /// Where there is none it waits for the stream, has the driver give back what is idle, and tries once more. While launches are
-    /// recorded there is none to be had: the driver would take the allocation for a node of the graph, and the memory would be there only
-    /// after a replay.
+    /// If there is none, it waits for the stream, lets the driver free idle memory, and tries once more. While launches
+    /// are recorded it returns none: the driver would make the allocation a node of the graph, and the memory would
+    /// exist only after a replay.
     pub(super) fn take(&self, class: usize) -> Result<CUdeviceptr, CudaError> {
         self.reserve(class)?;
         let mut found = self.allocate(class);
@@ -159,7 +161,7 @@ impl Pool {
         found.map_err(|error| self.described(error, class))
     }
 
-    /// Counts `class` bytes as in use if there is room in the capacity.
+    /// Counts `class` bytes as in use if the capacity allows it.
     fn reserve(&self, class: usize) -> Result<(), CudaError> {
         let mut held = self.lock();
         if self.stream.is_recording() {
@@ -187,7 +189,7 @@ impl Pool {
         Ok(pointer)
     }
 
-    /// How much was asked and is free, where the driver said only that there is no room.
+    /// Adds the requested and the free bytes, if the driver only said that there is no room.
     fn described(&self, error: CudaError, asked: usize) -> CudaError {
         match error {
             CudaError::OutOfMemory { asked: 0, .. } => CudaError::OutOfMemory {
@@ -198,7 +200,8 @@ impl Pool {
         }
     }
 
-    /// Returns memory of a class once what is queued on the stream has run; while launches are recorded, once that has ended.
+    /// Returns memory of a class to the pool once work queued on the stream has run, or, while launches are recorded,
+    /// once recording has ended.
     pub(super) fn give(&self, pointer: CUdeviceptr, class: usize) {
         let mut held = self.lock();
         if self.stream.is_recording() {
@@ -208,18 +211,18 @@ impl Pool {
         }
     }
 
-    /// As [`Pool::give`], where nothing is recorded, which the lock on `stats` keeps so.
+    /// As [`Pool::give`], while nothing is recorded; the lock on `stats` guarantees that.
     fn free(&self, stats: &mut Stats, pointer: CUdeviceptr, class: usize) {
-        // SAFETY: it came from `take`, and comes back once: a buffer gives it when it is dropped. Every use of it was queued on the
-        // pool's stream, or on one that the pool's stream waits for.
+        // SAFETY: it came from `take`, and comes back once: a buffer gives it when it is dropped. Every use of it was
+        // queued on the pool's stream, or on one that the pool's stream waits for.
         self.context()
             .release(|api| unsafe { api.cuMemFreeAsync(pointer, self.stream.handle()) });
         stats.in_use = stats.in_use.saturating_sub(class);
         self.level.show(stats);
     }
 
-    /// Has `begin` make the stream record what is queued. The lock is held, so that no thread frees memory in between, which would become a
-    /// part of what is recorded.
+    /// Calls `begin`, which makes the stream record. The lock is held, so that no thread frees memory in between, which
+    /// would become part of the recording.
     pub(in crate::engine) fn begin_recording(
         &self,
         begin: impl FnOnce() -> Result<(), CudaError>,
@@ -230,8 +233,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Has `end` make the stream do again what is queued, and frees what came back meanwhile: whether or not it fails, since after a
-    /// capture that went wrong the stream is as before it.
+    /// Calls `end`, which makes the stream run work again, and frees the memory that came back meanwhile. It does so
+    /// even if `end` fails, because after a failed capture the stream is as before.
     pub(in crate::engine) fn end_recording(
         &self,
         end: impl FnOnce() -> Result<(), CudaError>,
@@ -246,7 +249,7 @@ impl Pool {
         ended
     }
 
-    /// Waits for the stream and gives idle memory back to the system.
+    /// Waits for the stream and returns idle memory to the system.
     pub(in crate::engine) fn trim(&self) -> Result<(), CudaError> {
         self.stream.synchronize()?;
         self.context().call("cuMemPoolTrimTo", |api| {
@@ -264,7 +267,7 @@ impl Pool {
         })
     }
 
-    /// Bytes that buffers could take now, as far as can be told; see [`crate::engine::Cuda::available`].
+    /// Returns the bytes that buffers could take now, as far as known; see [`crate::engine::Cuda::available`].
     pub(in crate::engine) fn available(&self) -> Result<usize, CudaError> {
         let reserved = self.attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
         let (free, _) = self.context().memory()?;
@@ -273,9 +276,9 @@ impl Pool {
         Ok(bytes.free().min(free.saturating_add(idle)))
     }
 
-    /// Whether buffers of so many bytes each could be had now, all together.
+    /// True if buffers of these sizes in bytes could be allocated now, all together.
     pub(in crate::engine) fn has_room(&self, bytes: &[usize]) -> Result<bool, CudaError> {
-        // A buffer of nothing takes none.
+        // An empty buffer takes no memory.
         let mut classes = bytes.iter().filter(|&&bytes| bytes > 0);
         let total = classes.try_fold(0_usize, |total, &bytes| total.checked_add(class(bytes)?));
         match total {
@@ -298,8 +301,8 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // SAFETY: made in `new` and destroyed once. Buffers hold the pool, so all have been returned; what the stream still does with
-        // them is done before the driver frees their memory.
+        // SAFETY: made in `new` and destroyed once. Buffers hold the pool, so all have been returned; what the stream
+        // still does with them is done before the driver frees their memory.
         self.context()
             .release(|api| unsafe { api.cuMemPoolDestroy(self.handle) });
     }
@@ -311,8 +314,9 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// The size that a buffer of `bytes` takes: so that buffers of about one size can follow each other in the same place, sizes are rounded
-/// up to multiples of an eighth of the power of two below them, and of 256. `None` where that leaves `usize`.
+/// Returns the size that a buffer of `bytes` takes. Sizes are rounded up to multiples of an eighth of the power of two
+/// below them, and of 256, so that buffers of about the same size can use the same memory one after another. `None` if
+/// that exceeds `usize`.
 pub(super) fn class(bytes: usize) -> Option<usize> {
     let power = 1_usize << bytes.max(1).ilog2();
     bytes

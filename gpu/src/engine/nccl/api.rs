@@ -1,7 +1,8 @@
-//! NCCL's functions that the engine calls, found by name when several devices first ask for them.
+//! The NCCL functions that the engine calls, looked up by name when several devices first need them.
 //!
-//! As of the driver: results are integers, and what is missing is an error. cudarc knows NCCL's types; its search is not used,
-//! since it asks for `libnccl.so` and versions of CUDA, and what is installed to run programs with is `libnccl.so.2` alone.
+//! As for the driver, results are integers, and a missing function is an error. cudarc provides NCCL's types. Its
+//! library search is not used, because it tries `libnccl.so` and names with CUDA versions, but systems that only run
+//! programs have just `libnccl.so.2`.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
@@ -11,35 +12,35 @@ use libloading::Library;
 
 use crate::engine::error::CudaError;
 
-/// Names of the library, by which it is looked for in turn.
+/// Names of the library, tried in turn.
 const NAMES: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
 
-/// 2.4 is the oldest that can be asked what failed behind a call's back.
+/// 2.4 is the oldest version that reports failures after a call has returned.
 const NEEDED: (c_int, &str) = (2400, "2.4");
 
-/// NCCL once it was found to work. A failure is not kept: what is missing may come.
+/// NCCL, once it was found to work. A failure is not stored: a missing library may be installed later.
 static NCCL: OnceLock<Api> = OnceLock::new();
 
-/// What NCCL answered, where that is not success: an `ncclResult_t`.
+/// An unsuccessful status of NCCL: an `ncclResult_t`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failure(pub(super) c_uint);
 
 macro_rules! functions {
     ($($name:ident($($argument:ident: $kind:ty),* $(,)?);)*) => {
-        /// NCCL's functions: all that the engine calls, or there is no table.
+        /// The NCCL functions: all that the engine calls, or there is no table.
         #[allow(non_snake_case, reason = "NCCL's names")]
         pub(super) struct Api {
             ncclGetErrorString: unsafe extern "C" fn(c_uint) -> *const c_char,
             $($name: unsafe extern "C" fn($($kind),*) -> c_uint,)*
-            /// The functions lie in it.
+            /// Contains the functions.
             _library: Library,
         }
 
         impl Api {
-            /// Looks up every function; the name of one that is missing.
+            /// Looks up every function. The error is the name of a missing one.
             ///
             /// # Safety
-            /// The library is NVIDIA's NCCL, or does as it does.
+            /// The library is NVIDIA's NCCL, or behaves like it.
             unsafe fn load(library: Library) -> Result<Self, &'static str> {
                 // SAFETY: NCCL's interface gives the function of this name this type; an enum of C is an int.
                 let string = unsafe { library.get::<unsafe extern "C" fn(c_uint) -> *const c_char>(b"ncclGetErrorString\0") };
@@ -58,10 +59,10 @@ macro_rules! functions {
             }
 
             $(
-                /// NCCL's function of this name.
+                /// Calls the NCCL function of this name.
                 ///
                 /// # Safety
-                /// As NVIDIA's documentation of the function asks.
+                /// Those of NVIDIA's documentation of the function.
                 #[allow(non_snake_case, clippy::too_many_arguments, reason = "NCCL's names and arguments")]
                 pub(super) unsafe fn $name(&self, $($argument: $kind),*) -> Result<(), Failure> {
                     // SAFETY: as the caller promises.
@@ -103,7 +104,7 @@ functions! {
 }
 
 impl Api {
-    /// The failure of a call, in NCCL's words and by its number.
+    /// Returns the error of a call, with NCCL's description and number.
     pub(super) fn failed(&self, call: &str, Failure(code): Failure) -> CudaError {
         // SAFETY: NCCL gives a string that ends with a zero and is never freed, for every number.
         let words = unsafe {
@@ -125,7 +126,7 @@ pub(super) const fn does_not_work(reason: String) -> CudaError {
     CudaError::Nccl { reason }
 }
 
-/// Finds NCCL, once a process.
+/// Finds NCCL, once per process.
 pub(super) fn nccl() -> Result<&'static Api, CudaError> {
     if let Some(api) = NCCL.get() {
         return Ok(api);
@@ -136,8 +137,8 @@ pub(super) fn nccl() -> Result<&'static Api, CudaError> {
 
 fn open() -> Result<Api, CudaError> {
     let mut libraries = NAMES.iter().filter_map(|name| {
-        // SAFETY: a library's initialisers may do anything; that the system has NVIDIA's NCCL under this name is what every user
-        // of it trusts.
+        // SAFETY: a library's initialisers may do anything; that the system has NVIDIA's NCCL under this name is what
+        // every user of it trusts.
         unsafe { Library::new(*name) }.ok()
     });
     let library = libraries

@@ -1,4 +1,4 @@
-//! NCCL, where the system has it: sums and copies that several devices do together.
+//! NCCL, if the system has it: sums and copies that several devices do together.
 
 mod api;
 
@@ -14,10 +14,11 @@ use crate::engine::stream::Stream;
 use crate::engine::timeline::{Queued, Timeline};
 use crate::engine::{Cuda, CudaError, DeviceBuffer};
 
-/// A communicator for each of several devices, which are different ones.
+/// A communicator for each of several different devices.
 ///
-/// What they do together runs on the devices' own streams, and waits there for all of them. Where one never comes, because it is
-/// lost, the others wait for ever: so the host asks ([`Communicators::check`]) and does not wait, until nothing is under way.
+/// Their common operations run on the devices' own streams, and wait there for all devices. If one never arrives,
+/// because it is lost, the others wait forever: so the host polls ([`Communicators::check`]) instead of waiting, until
+/// nothing is running.
 pub(super) struct Communicators {
     api: &'static Api,
     handles: Vec<ncclComm_t>,
@@ -40,22 +41,23 @@ impl Summed for u64 {
 }
 
 impl Communicators {
-    /// For these devices, in this order; NCCL refuses one that comes twice. Takes up to seconds, and some of their memory.
+    /// Makes communicators for these devices, in this order; NCCL refuses a device that occurs twice. Takes up to
+    /// seconds, and some of the devices' memory.
     pub(super) fn new(devices: &[Cuda]) -> Result<Self, CudaError> {
         let api = nccl()?;
         let numbers: Vec<c_int> = devices.iter().map(|cuda| cuda.context.device()).collect();
         let mut handles = vec![std::ptr::null_mut(); numbers.len()];
         let count = c_int::try_from(numbers.len())
             .map_err(|_| does_not_work("too many devices".to_owned()))?;
-        // SAFETY: there is a place for each handle and a number for each device, which are numbers of the runtime's as well as
-        // the driver's. `drop` ends them.
+        // SAFETY: there is a place for each handle and a number for each device, which are numbers of the runtime's as
+        // well as the driver's. `drop` ends them.
         unsafe { api.ncclCommInitAll(handles.as_mut_ptr(), count, numbers.as_ptr()) }
             .map_err(|failure| api.failed("ncclCommInitAll", failure))?;
         Ok(Self { api, handles })
     }
 
-    /// Has NCCL take the calls of `calls` as one, of all devices: a collective on these streams, one for each device, to which each gives
-    /// so many bytes.
+    /// Lets NCCL treat the calls of `calls` as one group for all devices: a collective on these streams, one for each
+    /// device, to which each gives so many bytes.
     pub(super) fn group(
         &mut self,
         streams: &[Arc<Stream>],
@@ -66,7 +68,7 @@ impl Communicators {
         for stream in streams {
             stream.count(queued);
         }
-        // Kernels are queued as the group ends: marks go around all of it.
+        // Kernels are queued when the group ends: the marks enclose all of it.
         let marks = Timeline::begin_together(streams, queued)?;
         // SAFETY: the end follows, also after a failure.
         self.done("ncclGroupStart", unsafe { self.api.ncclGroupStart() })?;
@@ -77,11 +79,12 @@ impl Communicators {
         Timeline::end_together(streams, marks)
     }
 
-    /// Adds up the devices' tables and leaves each its part of `len` elements: of `rank`, the sums of those from rank · `len` on.
+    /// Adds up the devices' tables. Each device gets its part of `len` elements: `rank` gets the sums of those from
+    /// rank · `len` on.
     ///
     /// # Safety
-    /// The buffers are of the device of this rank, as is the stream, and live until the stream is done with them; `from` has been
-    /// written. Every rank is called in one group, with as many elements.
+    /// The buffers and the stream belong to the device of this rank, and the buffers live until the stream is done with
+    /// them; `from` has been written. Every rank is called in one group, with the same number of elements.
     pub(super) unsafe fn reduce_scatter<T: Summed>(
         &self,
         rank: usize,
@@ -91,8 +94,8 @@ impl Communicators {
     ) -> Result<(), CudaError> {
         check_length(from, len * self.handles.len())?;
         check_length(to, len)?;
-        // SAFETY: as the caller promises; the buffers have as many elements of this kind as is told. Pools are open to the
-        // devices that reach them, so that NCCL's kernels may go straight to another's buffer where they reach it.
+        // SAFETY: as the caller promises; the buffers have as many elements of this kind as is told. Pools are open to
+        // the devices that reach them, so that NCCL's kernels may go straight to another's buffer where they reach it.
         let called = unsafe {
             self.api.ncclReduceScatter(
                 from.pointer() as *const _,
@@ -107,7 +110,8 @@ impl Communicators {
         self.done("ncclReduceScatter", called)
     }
 
-    /// Sends each device's part of a table to all: of `rank`, the elements from rank · `len` on, which are where they belong.
+    /// Sends each device's part of a table to all devices: the part of `rank` is the elements from rank · `len` on,
+    /// which are already in place.
     ///
     /// # Safety
     /// As [`Communicators::reduce_scatter`].
@@ -134,7 +138,7 @@ impl Communicators {
         self.done("ncclAllGather", called)
     }
 
-    /// What failed behind a call's back. Nothing waits that is not under way.
+    /// Returns failures that happened after a call returned. Does not wait.
     pub(super) fn check(&self) -> Result<(), CudaError> {
         for &handle in &self.handles {
             let mut error: c_uint = 0;
@@ -149,7 +153,7 @@ impl Communicators {
         Ok(())
     }
 
-    /// Ends what is under way, done or not: nobody waits for it any more, and its results are anything.
+    /// Ends running work, done or not: nobody waits for it any more, and its results are arbitrary.
     pub(super) fn abort(mut self) {
         for handle in self.handles.drain(..) {
             // SAFETY: made in `new`, and ended once. An answer would say nothing new: something failed before.
@@ -173,8 +177,8 @@ fn check_length<T: Plain>(buffer: &DeviceBuffer<T>, expected: usize) -> Result<(
 impl Drop for Communicators {
     fn drop(&mut self) {
         for &handle in &self.handles {
-            // SAFETY: made in `new`, and ended once. Nothing is under way: whoever used them asked until it was done, or aborted
-            // them.
+            // SAFETY: made in `new`, and ended once. Nothing is under way: whoever used them asked until it was done,
+            // or aborted them.
             let _ = unsafe { self.api.ncclCommDestroy(handle) };
         }
     }

@@ -1,4 +1,4 @@
-//! Palettes on several devices: each has some groups of rows.
+//! Palettes on several devices: each device has some groups of rows.
 
 use std::ops::Range;
 
@@ -18,23 +18,24 @@ pub struct CudasPalette {
 }
 
 impl CudasPalette {
-    /// Rows, columns, groups and bits.
+    /// Returns rows, columns, groups and bits.
     pub const fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// How many devices have rows, the first ones of the engine.
+    /// Returns the number of devices that have rows: the first ones of the engine.
     pub const fn devices(&self) -> usize {
         self.parts.len()
     }
 }
 
-/// What stays on the devices. Outputs go to the host.
+/// Resident palettes. Outputs go to the host.
 impl Cudas {
-    /// A palette on the devices, each with its share of the groups.
+    /// Copies a palette to the devices, to each its share of the groups.
     ///
     /// # Errors
-    /// Those of [`Palette::check`]; [`CudaError::OnDevice`] with [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    /// Those of [`Palette::check`]; [`CudaError::OnDevice`] with [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
     pub fn palette(&mut self, palette: &Palette<'_>) -> Result<CudasPalette, CudaError> {
         palette.check()?;
         let layout = palette.layout;
@@ -48,8 +49,9 @@ impl Cudas {
     /// Writes `fl(entry · scale)` for every value, row-major, as [`tercet_core::palette::decode`].
     ///
     /// # Errors
-    /// [`PaletteError::Length`] unless `out` holds as many; [`CudaError::OnDevice`] with [`CudaError::OutOfMemory`], [`CudaError::Lost`],
-    /// [`CudaError::Launch`], [`CudaError::Driver`], and with [`CudaError::Argument`] for a palette of another engine.
+    /// [`PaletteError::Length`] unless `out` has one element per value; [`CudaError::OnDevice`] with
+    /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Launch`], [`CudaError::Driver`], and with
+    /// [`CudaError::Argument`] for a palette of another engine.
     pub fn decode_resident_palette(
         &mut self,
         palette: &CudasPalette,
@@ -62,12 +64,12 @@ impl Cudas {
         })
     }
 
-    /// The product of a palette with int8 activations that share one scale, a number a row, as [`tercet_core::palette::matvec`].
-    /// Activations go to every device.
+    /// Multiplies a palette with int8 activations that share one scale; the result has one number per row, as
+    /// [`tercet_core::palette::matvec`]. Activations are copied to every device.
     ///
     /// # Errors
-    /// [`PaletteError::Length`] unless `x` has a value a column and `out` room for one a row; [`PaletteError::DotLength`];
-    /// [`CudaError::OnDevice`] as [`Cudas::decode_resident_palette`].
+    /// [`PaletteError::Length`] unless `x` has a value per column and `out` has room for one per row;
+    /// [`PaletteError::DotLength`]; [`CudaError::OnDevice`] as [`Cudas::decode_resident_palette`].
     pub fn multiply_resident_palette(
         &mut self,
         palette: &CudasPalette,
@@ -85,7 +87,7 @@ impl Cudas {
         })
     }
 
-    /// Has each device make its rows' part of `out`, of `each` elements a row.
+    /// Lets each device compute its rows' part of `out`, with `each` elements per row.
     fn on_parts(
         &mut self,
         palette: &CudasPalette,
@@ -109,7 +111,7 @@ impl Cudas {
 }
 
 impl Cudas {
-    /// Shares of whole groups, the rows of each, and the part of `out` with `each` elements a row that is for them.
+    /// Returns shares of whole groups, the rows of each, and their part of `out` with `each` elements per row.
     fn groups<'o, T>(
         &self,
         layout: &Layout,
@@ -123,11 +125,11 @@ impl Cudas {
     }
 }
 
-/// Shares are of whole groups.
+/// Shares consist of whole groups.
 impl PaletteEngine for Cudas {
     type Error = CudaError;
 
-    /// Each device's host has its own.
+    /// The host side of each device has its own scratch.
     fn palette_scratch_len(&self, _: &Layout) -> usize {
         0
     }

@@ -1,4 +1,4 @@
-//! Encoding: the device counts codes and packs indices, the host chooses codebooks from the counts, as core does.
+//! Encoding: the device counts codes and packs indices, and the host chooses codebooks from the counts, as core does.
 
 use std::ops::Range;
 
@@ -12,14 +12,14 @@ use crate::engine::{Cuda, CudaError, DeviceBuffer, Grid as Blocks};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// Blocks of a launch for each multiprocessor.
+/// Blocks of a launch per multiprocessor.
 const WAVES: usize = 8;
-/// Values of a group that one block takes at least.
+/// Minimum number of values of a group per block.
 const PART: usize = 16 << 10;
 /// Codes of the grid, and counts of a group.
 const CODES: usize = 256;
 
-/// As [`palette::encode`], in as many parts as memory asks for.
+/// As [`palette::encode`], in as many parts as the memory requires.
 pub(super) fn encode<T: Element>(
     cuda: &mut Cuda,
     layout: &Layout,
@@ -29,7 +29,7 @@ pub(super) fn encode<T: Element>(
     scratch: &mut [u64],
 ) -> Result<Encoded, CudaError> {
     palette::check(layout, values, importances, &out)?;
-    // Codebooks are the host's to choose.
+    // The host chooses the codebooks.
     let needed = layout.scratch_len();
     if scratch.len() < needed {
         return Err(PaletteError::Scratch { needed }.into());
@@ -84,7 +84,7 @@ impl<T: Element> Part<'_, T> {
         let groups = self.layout.groups();
         let values = cuda.upload(self.values)?;
         let (done, bad) = self.grids(cuda, &values, out.scales)?;
-        // A group before the first bad value may be refused for something else, which is then told.
+        // A group before the first bad value may be refused for another reason, which is then the error.
         let good = bad.map_or(groups, |(group, _)| group);
         let scales = cuda.upload(out.scales)?;
         let counts = self.counts(cuda, &values, &scales, self.importances, 0..good)?;
@@ -99,7 +99,7 @@ impl<T: Element> Part<'_, T> {
             }
             let mut weights = counts_of(&counts, group);
             if weights.is_empty() {
-                // Without any importance all count alike.
+                // Without any importance all values count the same.
                 if plain.is_empty() {
                     plain = self.counts(cuda, &values, &scales, &[], 0..good)?;
                 }
@@ -116,7 +116,8 @@ impl<T: Element> Part<'_, T> {
         Ok(done)
     }
 
-    /// The scale of each group, and the first group with a value that is not finite and that value's index.
+    /// Returns the scale of each group, and the first group with a value that is not finite and the index of that
+    /// value.
     fn grids(
         &self,
         cuda: &mut Cuda,
@@ -156,7 +157,7 @@ impl<T: Element> Part<'_, T> {
         Ok((done, bad.map(|group| (group, !complements[group]))))
     }
 
-    /// The weight of each code in each of some groups, the first ones.
+    /// Returns the weight of each code in the first groups.
     fn counts(
         &self,
         cuda: &mut Cuda,
@@ -211,12 +212,13 @@ impl<T: Element> Part<'_, T> {
             (&mut packed).into(),
         ];
         let kernel = kernel!("palette_pack", T);
-        // SAFETY: as in `grids`; a scale and a table for each group, and the bytes of each row, all of which are written.
+        // SAFETY: as in `grids`; a scale and a table for each group, and the bytes of each row, all of which are
+        // written.
         unsafe { cuda.launch("palette_encode", kernel, blocks, &arguments) }?;
         cuda.read(&packed, indices)
     }
 
-    /// The blocks that go over `groups` groups, and how many share one.
+    /// Returns the blocks for `groups` groups, and how many blocks share one group.
     fn blocks(&self, cuda: &Cuda, groups: usize) -> (Blocks, u32) {
         let wanted = (cuda.multiprocessors() as usize * WAVES).div_ceil(groups.max(1));
         let parts = wanted.min(self.layout.group_len().div_ceil(PART)).max(1);
@@ -225,7 +227,7 @@ impl<T: Element> Part<'_, T> {
     }
 }
 
-/// The counts of one group among those of all.
+/// Returns the counts of one group.
 fn counts_of(counts: &[u64], group: usize) -> Counts {
     let mut weights = [0; CODES];
     for (weight, &count) in weights.iter_mut().zip(&counts[group * CODES..]) {

@@ -17,7 +17,7 @@ pub use self::cudas::CudasPalette;
 const THREADS: u32 = 256;
 /// Warps of a block.
 const WARPS: usize = 8;
-/// Blocks of a launch for each multiprocessor.
+/// Blocks of a launch per multiprocessor.
 const WAVES: u32 = 8;
 
 /// An encoded matrix on a device.
@@ -54,14 +54,14 @@ pub struct DevicePalette {
 }
 
 impl DevicePalette {
-    /// Rows, columns, groups and bits.
+    /// Returns rows, columns, groups and bits.
     pub const fn layout(&self) -> Layout {
         self.layout
     }
 }
 
 impl Cuda {
-    /// A palette on the device.
+    /// Copies a palette to the device.
     ///
     /// # Errors
     /// Those of [`Palette::check`]; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
@@ -78,7 +78,8 @@ impl Cuda {
     /// Writes `fl(entry · scale)` for every value, row-major, as [`tercet_core::palette::decode`].
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless `out` holds as many; [`CudaError::Lost`], [`CudaError::Launch`], [`CudaError::Driver`].
+    /// [`CudaError::Length`] unless `out` has one element per value; [`CudaError::Lost`], [`CudaError::Launch`],
+    /// [`CudaError::Driver`].
     pub fn decode_resident_palette(
         &mut self,
         palette: &DevicePalette,
@@ -90,17 +91,19 @@ impl Cuda {
         let grid = Grid::strided(parts, WARPS, THREADS, self.multiprocessors * WAVES);
         let [a, b, c, d, e, f, g, h] = shape(palette);
         let arguments = [a, b, c, d, e, f, g, h, out.into()];
-        // SAFETY: the palette was checked, so each row has its bytes and each group its entries and scale; `out` has a value for each.
+        // SAFETY: the palette was checked, so each row has its bytes and each group its entries and scale; `out` has a
+        // value for each.
         unsafe { self.launch("palette", "palette_decode", grid, &arguments) }
     }
 
-    /// The product of a palette with int8 activations that share one scale, a number a row, as [`tercet_core::palette::matvec`].
+    /// Multiplies a palette with int8 activations that share one scale; the result has one number per row, as
+    /// [`tercet_core::palette::matvec`].
     ///
-    /// `x` has zeros up to a multiple of eight columns: [`Cuda::palette_activations`] makes it.
+    /// `x` is padded with zeros to a multiple of eight columns: [`Cuda::palette_activations`] does this.
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless `x` and `out` fit; [`PaletteError::DotLength`]; [`CudaError::Lost`], [`CudaError::Launch`],
-    /// [`CudaError::Driver`].
+    /// [`CudaError::Length`] unless `x` and `out` fit; [`PaletteError::DotLength`]; [`CudaError::Lost`],
+    /// [`CudaError::Launch`], [`CudaError::Driver`].
     pub fn multiply_resident_palette(
         &mut self,
         palette: &DevicePalette,
@@ -119,7 +122,7 @@ impl Cuda {
         unsafe { self.launch("palette", "palette_product", grid, &arguments) }
     }
 
-    /// Activations on the device as [`Cuda::multiply_resident_palette`] takes them.
+    /// Copies activations to the device in the form that [`Cuda::multiply_resident_palette`] expects.
     ///
     /// # Errors
     /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
@@ -130,7 +133,7 @@ impl Cuda {
     }
 }
 
-/// What every kernel of an encoded matrix gets first.
+/// Returns the first arguments of every kernel on an encoded matrix.
 fn shape(palette: &DevicePalette) -> [Argument<'_>; 8] {
     let layout = palette.layout;
     [
@@ -160,19 +163,19 @@ const fn expect(expected: usize, found: usize) -> Result<(), PaletteError> {
     Err(PaletteError::Length { expected, found })
 }
 
-/// The rows of some of a matrix's groups.
+/// Returns the rows of some groups of a matrix.
 fn rows_of(layout: &Layout, groups: &Range<usize>) -> Range<usize> {
     let end = groups.end.saturating_mul(layout.group_rows());
     groups.start * layout.group_rows()..end.min(layout.rows())
 }
 
-/// The layout of some groups alone.
+/// Returns the layout of only some groups.
 fn layout_of(layout: &Layout, groups: &Range<usize>) -> Result<Layout, PaletteError> {
     let rows = rows_of(layout, groups).len();
     Layout::new(layout.width(), rows, layout.cols(), groups.len())
 }
 
-/// Some groups of an encoded matrix.
+/// Returns some groups of an encoded matrix.
 fn part<'a>(palette: &Palette<'a>, groups: &Range<usize>) -> Result<Palette<'a>, PaletteError> {
     let layout = &palette.layout;
     let rows = rows_of(layout, groups);
@@ -186,7 +189,7 @@ fn part<'a>(palette: &Palette<'a>, groups: &Range<usize>) -> Result<Palette<'a>,
     })
 }
 
-/// All groups first, at least one.
+/// First all groups, at least one.
 const fn by_groups(layout: &Layout) -> Chunks {
     Chunks {
         most: layout.groups(),
@@ -194,7 +197,7 @@ const fn by_groups(layout: &Layout) -> Chunks {
     }
 }
 
-/// Palettes cross to the device with each call; [`Cuda::palette`] keeps them there.
+/// Each call copies palettes to the device; [`Cuda::palette`] keeps them there.
 impl PaletteEngine for Cuda {
     type Error = CudaError;
 

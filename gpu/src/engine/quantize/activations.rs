@@ -6,12 +6,12 @@ use tercet_core::quant::activations::{self, Activations, Code, Norm};
 use crate::engine::cudas::{at_once, cut};
 use crate::engine::{Argument, Chunks, Cuda, CudaError, Cudas, DeviceBuffer, Grid};
 
-/// Values that are on the device at a time.
+/// Values on the device at a time.
 const VALUES: usize = 64 << 20;
 
-/// What normalizes and quantizes checked rows of either type of codes.
+/// Normalizes and quantizes checked rows, for either type of codes.
 pub(super) trait NormRows {
-    /// Rows of `cols` values, with a scale for each, NaN where one is not finite.
+    /// Processes rows of `cols` values, with a scale for each: NaN if a value is not finite.
     fn norm_rows<C: Code>(
         &mut self,
         x: (&[f32], usize),
@@ -38,10 +38,10 @@ pub(super) fn norm_quantize(
 }
 
 impl Cuda {
-    /// [`activations::quantize`] on the device, of rows as many as there are scales; `norm` is a gain for each column, and what is added to the
-    /// mean of squares. O(n), one launch.
+    /// Does [`activations::quantize`] on the device; the number of rows is that of the scales. `norm` is a gain per
+    /// column and a number that is added to the mean of squares. O(n), one launch.
     ///
-    /// A row that is not finite has codes 0 and the scale NaN; no error tells of it.
+    /// A row that is not finite gets codes 0 and the scale NaN; this is not an error.
     ///
     /// ```
     /// use tercet_gpu::engine::{Cuda, CudaError};
@@ -65,8 +65,8 @@ impl Cuda {
     /// ```
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless the values divide into the rows, with a code for each and a gain for each column, all of this engine;
-    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`CudaError::Length`] unless the values divide into the rows, with a code for each and a gain for each column,
+    /// all in buffers of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn norm_quantize_resident<C: Code>(
         &mut self,
         x: &DeviceBuffer<f32>,
@@ -97,8 +97,8 @@ impl Cuda {
         ];
         let most = self.resident_blocks("activations", kernel, 256, 0)?;
         let grid = Grid::strided(rows, 1, 256, most);
-        // SAFETY: there are so many rows of values and codes, a scale for each, and a gain for each column where there are gains; what is
-        // written is borrowed alone.
+        // SAFETY: there are so many rows of values and codes, a scale for each, and a gain for each column where there
+        // are gains; what is written is borrowed alone.
         unsafe { self.launch("activations", kernel, grid, &arguments) }
     }
 }

@@ -1,4 +1,4 @@
-//! What a quantized tensor of the host has beside its codes, while it is on the device.
+//! The other data of a host's quantized tensor, beside its codes, while it is on the device.
 
 use tercet_core::engine::Output;
 use tercet_core::quant::{Groups, Report};

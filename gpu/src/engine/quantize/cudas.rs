@@ -1,4 +1,4 @@
-//! A tensor over several devices: each has some of its groups, or a range of its only one.
+//! A tensor over several devices: each device has some of its groups, or a range of its only group.
 
 use std::fmt;
 
@@ -19,20 +19,20 @@ use crate::engine::{CudaError, Cudas};
 
 /// A tensor while several devices quantize it.
 ///
-/// Of two or more groups each device takes some, as it would take a tensor of them. Of one group each takes a range of the values, and
-/// the driver of [`tercet_core::quant`] runs over what they find: statistics, sums of codes and counts of magnitudes are exact, so that
-/// merging them has the bits of one pass.
+/// With two or more groups, each device quantizes some of them as a tensor of its own. With one group, each device has
+/// a range of the values, and the driver of [`tercet_core::quant`] runs over their results: statistics, sums of codes
+/// and counts of magnitudes are exact, so merging them gives the bits of one pass.
 pub struct CudasTensor<'a, T: Element> {
     groups: Groups,
     shards: Vec<Shard<'a, T>>,
-    /// Where the scale and the zero point of the only group go; `None` where shards have groups of their own.
+    /// The target of the scale and the zero point of the only group; `None` if shards have groups of their own.
     alone: Option<(&'a mut [f32], &'a mut [i8])>,
 }
 
 /// A device's part of a tensor.
 struct Shard<'a, T: Element> {
     tensor: CudaTensor<'a, T>,
-    /// Its first group; of one group that is cut, its first value.
+    /// Its first group; for one split group, its first value.
     first: usize,
 }
 
@@ -116,7 +116,7 @@ impl QuantizeEngine for Cudas {
 }
 
 impl<'a, T: Element> CudasTensor<'a, T> {
-    /// Does `work` with every shard at the same time; what they give, in order.
+    /// Calls `work` with every shard at the same time; returns the results in order.
     fn each<R: Send>(
         &mut self,
         work: impl Fn(&mut Shard<'a, T>) -> Result<R, CudaError> + Sync,
@@ -127,7 +127,7 @@ impl<'a, T: Element> CudasTensor<'a, T> {
         })
     }
 
-    /// The shard that has a group, and the group's number there; `None` where the group is all shards'.
+    /// Returns the shard that has a group, and the group's number there; `None` if the group belongs to all shards.
     fn owner(&mut self, group: usize) -> Result<Option<(&mut Shard<'a, T>, usize)>, QuantError> {
         let count = self.groups.count;
         if group >= count {
@@ -144,7 +144,7 @@ impl<'a, T: Element> CudasTensor<'a, T> {
         }))
     }
 
-    /// Does `work` with the shard that has a group; `None` where the group is all shards'.
+    /// Calls `work` with the shard that has a group; `None` if the group belongs to all shards.
     fn with_owner<R>(
         &mut self,
         group: usize,
@@ -263,7 +263,7 @@ impl<T: Element> QuantizeProblem for CudasTensor<'_, T> {
         }
         let (groups, len) = (self.groups, bins.len());
         let reports = self.each(|Shard { tensor, first }| {
-            // Each device's host needs scratch of its own.
+            // The host side of each device needs its own scratch.
             let mut bins = vec![MagnitudeBin::EMPTY; len];
             let report = tensor.quantize_groups(method, &mut bins);
             report.map_err(|error| of_all(error, *first * groups.len, groups.count))
@@ -284,14 +284,14 @@ impl<T: Element> QuantizeProblem for CudasTensor<'_, T> {
     }
 }
 
-/// An error of a shard as one of the tensor of `count` groups, where `before` values come before the shard's.
+/// Converts an error of a shard to one of the tensor with `count` groups, with `before` values before the shard.
 fn of_all(error: CudaError, before: usize, count: usize) -> CudaError {
     match error {
         CudaError::Refused(Refused::Quantize(QuantError::NotFinite { index })) => {
             let index = before as u64 + index;
             QuantError::NotFinite { index }.into()
         }
-        // Zero points are as many as groups.
+        // There are as many zero points as groups.
         CudaError::Refused(Refused::Quantize(QuantError::Length { found, .. })) => {
             let expected = count;
             QuantError::Length { expected, found }.into()

@@ -1,4 +1,4 @@
-//! From codes back to floats, on the device or through it.
+//! Converts codes back to floats, on the device or passing through it.
 
 use tercet_core::number::{Element, Kind};
 use tercet_core::quant::{Codes, Groups};
@@ -8,10 +8,10 @@ use super::launches::kernel;
 use super::through::{LEAST, chunks};
 use crate::engine::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Grid, Item};
 
-/// Values whose scales are on the device at a time.
+/// Number of values whose scales are on the device at a time.
 const SEGMENT: usize = 256 << 20;
 
-/// Codes on the device with where their scales and zero points begin.
+/// Codes on the device with the start of their scales and zero points.
 struct Coded<'a> {
     codes: &'a DeviceBuffer<i8>,
     count: usize,
@@ -21,10 +21,12 @@ struct Coded<'a> {
 }
 
 impl Cuda {
-    /// Writes `fl((code − zero point) · scale)`, rounded on to the element type of `out` where that is a half. On the device all the while.
+    /// Writes `fl((code − zero point) · scale)`, rounded further to the element type of `out` if that is a half. All
+    /// data stays on the device.
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless `out` holds as many values, of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`CudaError::Length`] unless `out` holds as many values and belongs to this engine; [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
     pub fn dequantize<T: Element>(
         &mut self,
         codes: &DeviceCodes,
@@ -42,12 +44,12 @@ impl Cuda {
         self.launch_dequantize(&coded, out)
     }
 
-    /// As [`Cuda::dequantize`], of codes that lie with the host, in slices of any length: they pass through the device in chunks, and copies
-    /// in, copies out and kernels go on beside each other. Codes are taken as they are, all 256 of them.
+    /// As [`Cuda::dequantize`], for codes on the host, in slices of any length: they pass through the device in chunks,
+    /// and copies in, copies out and kernels run at the same time. All 256 codes are accepted.
     ///
     /// # Errors
-    /// Those of [`Codes::check`]; [`CudaError::OutOfMemory`] where not even twice 16,384 values have room; [`CudaError::Lost`],
-    /// [`CudaError::Driver`].
+    /// Those of [`Codes::check`]; [`CudaError::OutOfMemory`] if there is no room even for twice 16,384 values;
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn dequantize_slices<T: Element>(
         &mut self,
         codes: Codes<'_>,
@@ -56,7 +58,7 @@ impl Cuda {
         codes.check(out.len())?;
         let Groups { count, len } = codes.groups;
         if len > LEAST {
-            // Parts of one group after another.
+            // Process parts of one group after another.
             let groups = codes.codes.chunks_exact(len).zip(out.chunks_exact_mut(len));
             for (group, (values, out)) in groups.enumerate() {
                 let scales = &codes.scales[group..=group];
@@ -86,7 +88,7 @@ impl Cuda {
         })
     }
 
-    /// Passes codes through the device in items of whole groups, or of single values where they are of one group.
+    /// Passes codes through the device in items of whole groups, or of single values if they are of one group.
     fn restore<T: Element>(
         &mut self,
         codes: &[i8],
@@ -120,7 +122,7 @@ impl Cuda {
         coded: &Coded<'_>,
         out: &mut DeviceBuffer<T>,
     ) -> Result<(), CudaError> {
-        // A warp takes 256 codes at a time.
+        // A warp processes 256 codes at a time.
         let grid = Grid::strided(coded.count, 8 * 256, 256, self.most_blocks());
         let arguments = [
             Argument::from(coded.codes),
@@ -130,11 +132,12 @@ impl Cuda {
             coded.zero_points,
             out.into(),
         ];
-        // SAFETY: there is a value for each code, and a scale and a zero point for each group of them; `out` is borrowed alone.
+        // SAFETY: there is a value for each code, and a scale and a zero point for each group of them; `out` is
+        // borrowed alone.
         unsafe { self.launch("dequantize", kernel!("dequantize", T), grid, &arguments) }
     }
 
-    /// The index of the first code outside `low..=high`, if there is one.
+    /// Returns the index of the first code outside `low..=high`, if there is one.
     ///
     /// # Errors
     /// [`CudaError::Lost`], [`CudaError::Driver`].
@@ -158,7 +161,7 @@ impl Cuda {
         let mut not_outside = [0];
         self.read(&found, &mut not_outside)?;
         let [not_outside] = not_outside;
-        // Below `usize`, since it is an index.
+        // It fits `usize`, because it is an index.
         Ok((not_outside != 0).then_some(!not_outside as usize))
     }
 }

@@ -8,13 +8,13 @@ use tercet_core::quant::fp8::Fp8;
 use super::launches::kernel;
 use crate::engine::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Grid};
 
-/// Values that are on the device at a time.
+/// Values on the device at a time.
 const CHUNKS: Chunks = Chunks {
     most: 256 << 20,
     least: 1 << 14,
 };
 
-/// One for one.
+/// Checks that there is one element for each.
 fn check(expected: usize, found: usize) -> Result<(), QuantError> {
     if expected != found {
         return Err(QuantError::Length { expected, found });
@@ -23,8 +23,8 @@ fn check(expected: usize, found: usize) -> Result<(), QuantError> {
 }
 
 impl Cuda {
-    /// [`Fp8::quantize`] on the device: the codes of `fl(x / scale)`, saturating; all 0 where the scale is not positive and finite. O(n),
-    /// one pass.
+    /// Does [`Fp8::quantize`] on the device: writes the saturating codes of `fl(x / scale)`; all 0 if the scale is not
+    /// positive and finite. O(n), one pass.
     ///
     /// ```
     /// use tercet_core::quant::fp8::Fp8;
@@ -50,8 +50,9 @@ impl Cuda {
     /// ```
     ///
     /// # Errors
-    /// [`QuantError::NotFinite`] at the first value that is not finite; what `out` holds then is left open. [`CudaError::Length`] unless
-    /// `out` holds as many codes, both of this engine; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`QuantError::NotFinite`] at the first value that is not finite; the content of `out` is then unspecified.
+    /// [`CudaError::Length`] unless `out` holds as many codes and both buffers belong to this engine;
+    /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn quantize_resident_fp8<T: Element>(
         &mut self,
         format: Fp8,
@@ -67,7 +68,7 @@ impl Cuda {
             Fp8::E4M3 => kernel!("fp8_quantize_e4m3", T),
             Fp8::E5M2 => kernel!("fp8_quantize_e5m2", T),
         };
-        // A thread takes 16 values at a time.
+        // A thread processes 16 values at a time.
         let most = self.resident_blocks("fp8", name, 256, 0)?;
         let grid = Grid::strided(count, 256 * 16, 256, most);
         let arguments = [
@@ -77,7 +78,8 @@ impl Cuda {
             out.into(),
             (&mut not_bad).into(),
         ];
-        // SAFETY: there is a code for each value, which were written and begin at a multiple of 16 bytes; `out` is borrowed alone.
+        // SAFETY: there is a code for each value, which were written and begin at a multiple of 16 bytes; `out` is
+        // borrowed alone.
         unsafe { self.launch("fp8", name, grid, &arguments) }?;
         let mut found = [0];
         self.read(&not_bad, &mut found)?;
@@ -87,7 +89,7 @@ impl Cuda {
         }
     }
 
-    /// As [`Cuda::quantize_resident_fp8`], of values that lie with the host.
+    /// As [`Cuda::quantize_resident_fp8`], for values on the host.
     pub(super) fn quantize_fp8_slices<T: Element>(
         &mut self,
         format: Fp8,
@@ -111,7 +113,7 @@ impl Cuda {
         })
     }
 
-    /// As [`Cuda::dequantize_resident_fp8`], of codes that lie with the host.
+    /// As [`Cuda::dequantize_resident_fp8`], for codes on the host.
     pub(super) fn dequantize_fp8_slices(
         &mut self,
         format: Fp8,
@@ -128,10 +130,11 @@ impl Cuda {
         })
     }
 
-    /// [`Fp8::dequantize`] on the device: `fl(decode(code) · scale)`. O(n).
+    /// Does [`Fp8::dequantize`] on the device: writes `fl(decode(code) · scale)`. O(n).
     ///
     /// # Errors
-    /// [`CudaError::Length`] unless `out` holds as many floats, both of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`CudaError::Length`] unless `out` holds as many floats and both buffers belong to this engine;
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn dequantize_resident_fp8(
         &mut self,
         format: Fp8,

@@ -10,22 +10,23 @@ use super::record;
 use super::through::{LOOKED_AT, chunks};
 use crate::engine::{Cuda, CudaError, DeviceBuffer, Grid};
 
-/// Blocks of a launch that counts, for each multiprocessor: each has a table of 32 KiB, which it adds to all others' at its end.
+/// Blocks of a counting launch per multiprocessor: each has a table of 32 KiB, which it adds to the common one at its
+/// end.
 const BLOCKS: u32 = 4;
-/// Values that counters of 32 bits are sure to hold, and whole vectors.
+/// Number of values that counters of 32 bits can hold in any case, in whole vectors.
 const MOST: usize = u32::MAX as usize & !15;
 
-/// Values as the device counted them, up to the first that is not finite.
+/// The device's counts of values, up to the first that is not finite.
 pub(super) struct Counted {
-    /// A `Found`, then the counters: what one copy brings.
+    /// A `Found`, then the counters: one copy reads both.
     words: Vec<u32>,
     extremes: (f32, f32),
-    /// Whether there was such a one.
+    /// True if there was a value that is not finite.
     ended: bool,
 }
 
 impl Counted {
-    /// Adds what parts of a stream gave, in order, up to the first value that is not finite.
+    /// Adds the counts of parts of a stream, in order, up to the first value that is not finite.
     pub(super) fn add_all<const B: u32>(
         parts: impl IntoIterator<Item = Self>,
         histogram: &mut Histogram<'_, B>,
@@ -34,7 +35,7 @@ impl Counted {
             let (min, max) = part.extremes;
             histogram.add_counts(&part.words[record::FOUND..], min, max)?;
             if part.ended {
-                // All before it are counted, and nothing from it on.
+                // All values before it are counted, and none from it on.
                 let index = histogram.count();
                 return Err(QuantError::NotFinite { index });
             }
@@ -44,7 +45,8 @@ impl Counted {
 }
 
 impl Cuda {
-    /// Counts values that the host has, by the top `bits` bits. What comes of it is the host's to add: a call that fails has counted nothing.
+    /// Counts values on the host by their top `bits` bits. The host adds the result: a call that fails has counted
+    /// nothing.
     ///
     /// Counters stay on the device, 4 · 2^bits bytes, while the values pass through it.
     pub(super) fn counted<T: Element>(
@@ -66,12 +68,14 @@ impl Cuda {
         })
     }
 
-    /// Adds values on the device to a histogram, as [`QuantizeEngine::histogram`] those of the host: up to the first that is not finite. O(n),
-    /// one pass, and a second over the values before one that is not finite; 4 · 2^B bytes of the device's memory, and of the host's for each 2^32 values.
+    /// Adds values on the device to a histogram, up to the first that is not finite, as [`QuantizeEngine::histogram`]
+    /// does for values on the host. O(n): one pass, and a second one over the values before a value that is not finite.
+    /// Takes 4 · 2^B bytes of device memory, and of host memory for each 2^32 values.
     ///
     /// # Errors
     /// [`QuantError::NotFinite`] in [`CudaError::Refused`], with all values before that one counted. With none counted:
-    /// [`CudaError::Length`] where the buffer is of another engine; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`CudaError::Length`] if the buffer belongs to another engine; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
     ///
     /// [`QuantizeEngine::histogram`]: tercet_core::engine::QuantizeEngine::histogram
     pub fn histogram_of<T: Element, const B: u32>(
@@ -90,7 +94,8 @@ impl Cuda {
         Ok(Counted::add_all(parts, histogram)?)
     }
 
-    /// What `count` adds of the first so many of `len` values to empty counters: of all, or of those before the first that is not finite.
+    /// Returns the counts that `count` adds to empty counters for the first values of `len`: all of them, or those
+    /// before the first that is not finite.
     fn tally(
         &mut self,
         bits: u32,
@@ -99,7 +104,7 @@ impl Cuda {
     ) -> Result<Counted, CudaError> {
         let mut table = self.zeros(record::FOUND + (1 << bits))?;
         count(self, len, &mut table)?;
-        // Made while the device counts.
+        // Allocated while the device counts.
         let mut words = vec![0; table.len()];
         let mut ended = false;
         let extremes = loop {
@@ -121,8 +126,8 @@ impl Cuda {
         })
     }
 
-    /// Adds the values of a buffer from `from` on, a multiple of 16, which are `range` of a stream, to what was found so far and a table of
-    /// 2^B counters after it.
+    /// Counts the values of a buffer from `from` on, a multiple of 16, which are `range` of a stream. Adds them to the
+    /// earlier result and to the table of 2^B counters after it.
     fn launch_histogram<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
@@ -148,8 +153,8 @@ impl Cuda {
             table.at(record::FOUND),
         ];
         let grid = Grid::strided(len, piece, THREADS, most);
-        // SAFETY: so many values lie in the buffer from there on, which is at a multiple of 16 bytes, and were written; the table begins
-        // with a record, has a counter for each value of the top bits after it, and is borrowed alone.
+        // SAFETY: so many values lie in the buffer from there on, which is at a multiple of 16 bytes, and were written;
+        // the table begins with a record, has a counter for each value of the top bits after it, and is borrowed alone.
         unsafe {
             self.launch(
                 "histogram_ordered",

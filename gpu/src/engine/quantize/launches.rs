@@ -1,4 +1,4 @@
-//! The quantizer's launches: what each kernel gets, and over how many blocks.
+//! The quantizer's launches: the arguments and the blocks of each kernel.
 
 use tercet_core::number::{Element, Kind, Stats};
 use tercet_core::quant::{Applied, Groups, Method, Plan, Rule, ScaleRule};
@@ -6,26 +6,26 @@ use tercet_core::quant::{Applied, Groups, Method, Plan, Rule, ScaleRule};
 use super::record;
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 
-/// Threads of every block.
+/// Threads per block.
 pub(super) const THREADS: u32 = 256;
-/// Blocks of a launch for each multiprocessor: enough to fill it, with some in line.
+/// Blocks of a launch per multiprocessor: enough to fill it, with some waiting.
 const WAVES: u32 = 8;
-/// Values of a group that one block goes over: no fewer, so that its sum is worth making.
+/// Minimum number of values of a group per block, so that its sum is worth computing.
 pub(super) const PIECE: usize = 16 << 10;
-/// Values of a group that a warp takes on: its lanes have up to 64 each, and there are no barriers.
+/// Maximum number of values of a group for one warp: its lanes have up to 64 each, and there are no barriers.
 const SHORT: usize = 2048;
-/// Values that a warp can sort for the optimum.
+/// Maximum number of values that a warp can sort for the optimum.
 const SORTED: usize = 256;
-/// Values of a group in which a block can search the optimum.
+/// Maximum number of values of a group for which a block can search the optimum.
 pub(super) const SEARCHED: usize = 1 << 16;
 
-/// A kernel's name for an element type.
+/// Returns the name of a kernel for an element type.
 macro_rules! kernel {
     ($name:literal, $element:ty) => {
         match <$element as tercet_core::number::Plain>::KIND {
             Kind::F16 => concat!($name, "_f16"),
             Kind::Bf16 => concat!($name, "_bf16"),
-            // There are three elements.
+            // There are three element types.
             _ => concat!($name, "_f32"),
         }
     };
@@ -71,7 +71,8 @@ impl Part {
         }
     }
 
-    /// How blocks share a group: pieces, and values of one, a multiple of 16 so that vectors are whole.
+    /// Returns how blocks share a group: the number of pieces, and the values per piece, a multiple of 16 so that
+    /// vectors are whole.
     fn pieces(&self, blocks: usize) -> (usize, usize) {
         let wanted = blocks.div_ceil(self.count.max(1));
         let piece = self.len.div_ceil(wanted).max(PIECE).next_multiple_of(16);
@@ -79,7 +80,7 @@ impl Part {
     }
 }
 
-/// What becomes of values by plans: each has a kernel of its own, with no more registers than it needs.
+/// The kinds of work by plans: each has its own kernel, with no more registers than it needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
     /// Ternary codes.
@@ -95,7 +96,7 @@ impl Work {
         if sum { Self::Summed } else { Self::Ternary }
     }
 
-    /// What the plans of a method ask for.
+    /// Returns the work that the plans of a method need.
     pub(super) fn of(method: Method) -> Self {
         match method {
             Method::Ternary { rule, scale_rule } => Self::ternary(
@@ -105,7 +106,7 @@ impl Work {
         }
     }
 
-    /// What a plan asks for.
+    /// Returns the work that a plan needs.
     pub(super) const fn of_plan(plan: &Plan) -> Self {
         match *plan {
             Plan::Ternary { sum, .. } => Self::ternary(sum),
@@ -114,7 +115,7 @@ impl Work {
     }
 }
 
-/// Whether a method is the rule that needs a search.
+/// True if a method is the rule that needs a search.
 pub(super) const fn is_optimal(method: Method) -> bool {
     matches!(
         method,
@@ -135,12 +136,12 @@ pub(super) fn check(found: usize, expected: usize) -> Result<(), CudaError> {
 }
 
 impl Cuda {
-    /// As many blocks as fill the device.
+    /// Returns the number of blocks that fill the device.
     pub(in crate::engine) fn most_blocks(&self) -> u32 {
         self.multiprocessors.saturating_mul(WAVES)
     }
 
-    /// Adds the statistics of groups to their records, the first of which is the one numbered `at`.
+    /// Adds the statistics of groups to their records, starting with the record number `at`.
     pub(super) fn launch_stats<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
@@ -172,11 +173,12 @@ impl Cuda {
             u32::from(with_sum).into(),
             records.at(at * record::STATS),
         ];
-        // SAFETY: the groups lie in `values`, which begins at a multiple of 16 bytes and was written; there is a record for each.
+        // SAFETY: the groups lie in `values`, which begins at a multiple of 16 bytes and was written; there is a record
+        // for each.
         unsafe { self.launch("stats", kernel, grid, &arguments) }
     }
 
-    /// The statistics of one group.
+    /// Returns the statistics of one group.
     pub(super) fn group_stats<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
@@ -196,7 +198,7 @@ impl Cuda {
         Ok(record::stats(&words, group * len, len))
     }
 
-    /// Makes codes of groups by their plans, which are for this work, and adds what happened to their records.
+    /// Computes codes of groups by their plans, which are for this work, and adds the results to their records.
     pub(super) fn launch_apply<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
@@ -228,12 +230,12 @@ impl Cuda {
             codes.into(),
             records.into(),
         ];
-        // SAFETY: the groups lie in `values` and `codes`, which begin at multiples of 16 bytes; there are a plan and a record for each.
-        // `codes` and `records` are borrowed alone.
+        // SAFETY: the groups lie in `values` and `codes`, which begin at multiples of 16 bytes; there are a plan and a
+        // record for each. `codes` and `records` are borrowed alone.
         unsafe { self.launch(module, kernel, grid, &arguments) }
     }
 
-    /// Makes the codes of one group.
+    /// Computes the codes of one group.
     pub(super) fn group_apply<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
@@ -256,7 +258,7 @@ impl Cuda {
         Ok(record::applied(&words))
     }
 
-    /// Quantizes whole groups, each by one team; see [`Results`].
+    /// Quantizes whole groups, one team per group; see [`Results`].
     pub(super) fn launch_quantize<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
@@ -265,7 +267,7 @@ impl Cuda {
         codes: &mut DeviceBuffer<i8>,
         results: &mut Results<'_>,
     ) -> Result<(), CudaError> {
-        // `first` counts the groups before this part, whose values begin the buffer.
+        // `first` is the number of groups before this part, whose values are at the start of the buffer.
         let here = Part { first: 0, ..part };
         here.check([values.len(), codes.len()])?;
         results.check(part.first + part.count)?;
@@ -278,7 +280,7 @@ impl Cuda {
             (Method::Ternary { .. }, false) => kernel!("quantize_ternary", T),
             (Method::Symmetric { .. }, true) => kernel!("quantize_short_symmetric", T),
             (Method::Symmetric { .. }, false) => kernel!("quantize_symmetric", T),
-            // Those that take a grid that is given too.
+            // The methods that also accept a given grid.
             (Method::Affine | Method::Fixed(_), true) => kernel!("quantize_short_affine", T),
             (Method::Affine | Method::Fixed(_), false) => kernel!("quantize_affine", T),
         };
@@ -303,11 +305,12 @@ impl Cuda {
             (&mut *results.report).into(),
         ];
         let grid = Grid::strided(part.count, teams, THREADS, most);
-        // SAFETY: as in `launch_apply`; scales and zero points hold all groups up to the last of this part, and are borrowed alone.
+        // SAFETY: as in `launch_apply`; scales and zero points hold all groups up to the last of this part, and are
+        // borrowed alone.
         unsafe { self.launch(module, kernel, grid, &arguments) }
     }
 
-    /// Makes plans of groups from their records.
+    /// Computes plans of groups from their records.
     pub(super) fn launch_plan(
         &mut self,
         stats: &DeviceBuffer<u64>,
@@ -335,7 +338,7 @@ impl Cuda {
         unsafe { self.launch("quantize", "quantize_plan", grid, &arguments) }
     }
 
-    /// Makes scales of groups once they were applied.
+    /// Computes scales of groups after they were applied.
     pub(super) fn launch_finish(
         &mut self,
         stats: &DeviceBuffer<u64>,
@@ -364,13 +367,13 @@ impl Cuda {
             (&mut *results.report).into(),
         ];
         let grid = Grid::strided(groups.count, THREADS as usize, THREADS, self.most_blocks());
-        // SAFETY: there are records, a plan, a scale and, where there are any, a zero point for each group; what is written is borrowed
-        // alone.
+        // SAFETY: there are records, a plan, a scale and, where there are any, a zero point for each group; what is
+        // written is borrowed alone.
         unsafe { self.launch("quantize", "quantize_finish", grid, &arguments) }
     }
 }
 
-/// What a quantized tensor has beside its codes, on the device.
+/// The other data of a quantized tensor on the device, beside its codes.
 #[derive(Debug)]
 pub(super) struct Results<'a> {
     pub(super) scales: &'a mut DeviceBuffer<f32>,

@@ -7,7 +7,7 @@ use super::launches::{PIECE, THREADS, check, kernel};
 use super::record;
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 
-/// Values that one block may count in bins of 32 bits.
+/// Maximum number of values that one block counts in bins of 32 bits.
 const COUNTED: usize = 1 << 19;
 
 impl Cuda {
@@ -55,8 +55,8 @@ impl Cuda {
             table.into(),
         ];
         let grid = Grid::strided(len, piece, THREADS, most);
-        // SAFETY: the values lie in the buffer, which begins at a multiple of 16 bytes; there is a bin for each step of the span, as
-        // `MagnitudeSpan::check` saw.
+        // SAFETY: the values lie in the buffer, which begins at a multiple of 16 bytes; there is a bin for each step of
+        // the span, as `MagnitudeSpan::check` saw.
         unsafe { self.launch("histogram", kernel!("magnitudes", T), grid, &arguments) }
     }
 

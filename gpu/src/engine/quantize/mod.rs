@@ -29,10 +29,10 @@ use self::launches::{Part, Results, Work};
 pub use self::problem::CudaTensor;
 use super::{Cuda, CudaError, DeviceBuffer};
 
-/// Values of a group that one block goes over alone where there are too few groups for every multiprocessor.
+/// Number of values of a group that one block processes alone if there are too few groups for all multiprocessors.
 const ROW: usize = 32 << 10;
 
-/// A quantized tensor on a device: codes, a scale a group, and a zero point a group if it has them.
+/// A quantized tensor on a device: codes, a scale per group, and optionally a zero point per group.
 ///
 /// ```
 /// use tercet_core::quant::{Groups, Method};
@@ -65,22 +65,22 @@ pub struct DeviceCodes {
 }
 
 impl DeviceCodes {
-    /// How the codes fall into groups.
+    /// Returns the grouping of the codes.
     pub const fn groups(&self) -> Groups {
         self.groups
     }
 
-    /// A code a value.
+    /// Returns one code per value.
     pub const fn codes(&self) -> &DeviceBuffer<i8> {
         &self.codes
     }
 
-    /// A scale a group.
+    /// Returns one scale per group.
     pub const fn scales(&self) -> &DeviceBuffer<f32> {
         &self.scales
     }
 
-    /// A zero point a group; `None` stands for zeros.
+    /// Returns one zero point per group; `None` means zeros.
     pub const fn zero_points(&self) -> Option<&DeviceBuffer<i8>> {
         self.zero_points.as_ref()
     }
@@ -89,7 +89,7 @@ impl DeviceCodes {
         &mut self.codes
     }
 
-    /// Where the kernels write: codes, and what goes beside them.
+    /// Returns the targets of the kernels: codes, scales and zero points.
     const fn results<'a>(
         &'a mut self,
         report: &'a mut DeviceBuffer<u64>,
@@ -102,7 +102,7 @@ impl DeviceCodes {
         (&mut self.codes, results)
     }
 
-    /// Takes scales and zero points that were decided by the host; empty where none were.
+    /// Writes scales and zero points that the host chose; empty if there were none.
     fn write(
         &mut self,
         cuda: &mut Cuda,
@@ -133,7 +133,7 @@ impl QuantizeEngine for Cuda {
         CudaTensor::of_host(self, values, groups, out)
     }
 
-    /// The values pass through the device in chunks; more than 2^32 − 1 of them are counted in parts.
+    /// The values pass through the device in chunks; more than 2^32 − 1 values are counted in parts.
     fn histogram<T: Element, const B: u32>(
         &mut self,
         values: &[T],
@@ -151,7 +151,7 @@ impl QuantizeEngine for Cuda {
         out: &mut [f32],
     ) -> Result<(), CudaError> {
         codes.check(out.len())?;
-        // Kernels take all 256.
+        // Kernels accept all 256 codes.
         let outside = |code: &i8| !range.contains(code);
         let outside = match range == int8::RANGE {
             true => None,
@@ -201,11 +201,11 @@ impl QuantizeEngine for Cuda {
 }
 
 impl Cuda {
-    /// Room for a quantized tensor, all zeros, with zero points or without.
+    /// Allocates a quantized tensor, all zeros, with or without zero points.
     ///
     /// # Errors
-    /// [`QuantError::GroupLength`] where the count of codes exceeds `usize`; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
-    /// [`CudaError::Driver`].
+    /// [`QuantError::GroupLength`] if the number of codes exceeds `usize`; [`CudaError::OutOfMemory`],
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn codes(&mut self, groups: Groups, zero_points: bool) -> Result<DeviceCodes, CudaError> {
         let len = groups.values().ok_or(QuantError::GroupLength {
             len: usize::MAX,
@@ -219,10 +219,10 @@ impl Cuda {
         })
     }
 
-    /// A quantized tensor that the host has, on the device.
+    /// Copies a quantized tensor from the host to the device.
     ///
     /// # Errors
-    /// [`QuantError::Length`] where codes, scales or zero points do not fit the groups; [`CudaError::OutOfMemory`],
+    /// [`QuantError::Length`] if codes, scales or zero points do not fit the groups; [`CudaError::OutOfMemory`],
     /// [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn upload_codes(&mut self, codes: &Codes<'_>) -> Result<DeviceCodes, CudaError> {
         let Codes {
@@ -254,11 +254,12 @@ impl Cuda {
         })
     }
 
-    /// Quantizes a tensor that is on the device, in the groups of `out`. As [`tercet_core::quant::quantize`], of whose scratch `bins` are.
+    /// Quantizes a tensor on the device, in the groups of `out`. As [`tercet_core::quant::quantize`], for which `bins`
+    /// is scratch.
     ///
     /// # Errors
-    /// Those of [`tercet_core::quant::quantize`]; [`CudaError::Length`] where a buffer is of another engine; [`CudaError::OutOfMemory`],
-    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    /// Those of [`tercet_core::quant::quantize`]; [`CudaError::Length`] if a buffer belongs to another engine;
+    /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn quantize<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
@@ -272,12 +273,12 @@ impl Cuda {
         Ok(report)
     }
 
-    /// Whether a block, or a warp, a group keeps the device busy.
+    /// True if one block, or one warp, per group keeps the device busy.
     fn takes_rows(&self, groups: Groups) -> bool {
         groups.len <= ROW || groups.count >= 2 * self.multiprocessors as usize
     }
 
-    /// Quantizes all groups by a method that the kernels take.
+    /// Quantizes all groups by a method that the kernels support.
     fn quantize_all<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
@@ -307,7 +308,7 @@ impl Cuda {
         self.launch_finish(&stats, &applied, &plans, groups, method, results)
     }
 
-    /// Elements `start..start + len` of a buffer, copied into `copied`.
+    /// Copies elements `start..start + len` of a buffer into `copied`.
     fn part<'c, T: Element>(
         &mut self,
         buffer: &DeviceBuffer<T>,

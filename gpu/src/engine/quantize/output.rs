@@ -1,9 +1,9 @@
-//! The caller's slices that a quantized tensor goes to.
+//! The caller's slices for a quantized tensor.
 
 use tercet_core::engine::Output;
 use tercet_core::quant::{Groups, QuantError};
 
-/// Checks a tensor of the host's and where its codes go.
+/// Checks a tensor of the host and the target of its codes.
 pub(super) fn check(values: usize, groups: Groups, out: &Output<'_>) -> Result<(), QuantError> {
     groups.check(values)?;
     groups.check(out.codes.len())?;
@@ -30,7 +30,7 @@ pub(super) fn set_scale(
     scales[group] = scale;
     match zero_points.get_mut(group) {
         Some(point) => *point = zero_point,
-        // Without it the codes cannot be read back.
+        // Without the zero point the codes cannot be read back.
         None if zero_point != 0 => {
             let (expected, found) = (scales.len(), 0);
             return Err(QuantError::Length { expected, found });

@@ -17,30 +17,31 @@ use crate::engine::{Cuda, CudaError, DeviceBuffer, Item};
 
 /// A tensor while the engine quantizes it: the problem that [`tercet_core::quant::quantize`] runs over.
 ///
-/// [`QuantizeProblem::quantize_groups`] does all groups in one launch, while values go to the device and codes come back, or in four where
-/// groups are few and long. Where the rule is the optimal one and groups are few and long, or longer than 65,536 values, they go one by
-/// one, in a few launches each. The other steps upload the tensor once; where the device has no room for it, its groups pass through in chunks at each step.
+/// [`QuantizeProblem::quantize_groups`] quantizes all groups in one launch, while values are copied to the device and
+/// codes back, or in four launches if groups are few and long. With the optimal rule, groups that are few and long, or
+/// longer than 65,536 values, are quantized one by one, in a few launches each. The other steps upload the tensor once;
+/// if the device has no room for it, its groups pass through in chunks at each step.
 pub struct CudaTensor<'a, T: Element> {
     pub(super) cuda: &'a mut Cuda,
     pub(super) groups: Groups,
     place: Place<'a, T>,
 }
 
-/// Where values are and codes go.
+/// Places of values and codes.
 enum Place<'a, T: Element> {
-    /// With the host; `streams` once it is known that they do not fit the device.
+    /// On the host; `streams` is true once it is known that they do not fit the device.
     Host {
         values: &'a [T],
         out: Output<'a>,
         streams: bool,
     },
-    /// Copied to the device, where codes wait for [`QuantizeProblem::finish`].
+    /// Copied to the device, where codes stay until [`QuantizeProblem::finish`].
     Copied {
         values: DeviceBuffer<T>,
         codes: DeviceBuffer<i8>,
         out: Output<'a>,
     },
-    /// The caller's on the device; scales that were set one by one wait with the host.
+    /// The caller's buffers on the device; scales that were set one by one stay on the host until the end.
     Resident {
         values: &'a DeviceBuffer<T>,
         out: &'a mut DeviceCodes,
@@ -60,7 +61,7 @@ impl<'a, T: Element> CudaTensor<'a, T> {
         Ok(Self::unchecked(cuda, values, groups, out))
     }
 
-    /// A range of a longer group, as a group of its own without a scale.
+    /// Returns a range of a longer group, as a group of its own without a scale.
     pub(super) fn of_range(cuda: &'a mut Cuda, values: &'a [T], codes: &'a mut [i8]) -> Self {
         let (count, len) = (1, values.len());
         let out = Output {
@@ -140,7 +141,7 @@ impl<'a, T: Element> CudaTensor<'a, T> {
         Ok(())
     }
 
-    /// Checks a group's number; where it begins.
+    /// Checks a group's number, and returns its start.
     fn start(&self, group: usize) -> Result<usize, QuantError> {
         let count = self.groups.count;
         if group < count {
@@ -164,7 +165,7 @@ impl<'a, T: Element> CudaTensor<'a, T> {
         self.cuda.group_stats(values, group, len, with_sum)
     }
 
-    /// Quantizes all groups, each by one team, while the values pass through the device.
+    /// Quantizes all groups, one team per group, while the values pass through the device.
     fn stream(&mut self, method: Method) -> Result<Report, CudaError> {
         let Place::Host { values, out, .. } = &mut self.place else {
             return quantize_in_order(self, method, &mut []);
@@ -193,7 +194,7 @@ impl<'a, T: Element> CudaTensor<'a, T> {
         beside.read(self.cuda, groups, out)
     }
 
-    /// Quantizes all groups of a tensor that is on the device.
+    /// Quantizes all groups of a tensor on the device.
     fn at_once(&mut self, method: Method) -> Result<Report, CudaError> {
         let groups = self.groups;
         match &mut self.place {
@@ -216,7 +217,8 @@ impl<'a, T: Element> CudaTensor<'a, T> {
     }
 }
 
-/// Whether kernels quantize by this method, all groups at once. What core refuses, it refuses group by group, after what comes before.
+/// True if kernels quantize by this method, all groups at once. Inputs that core refuses are refused group by group,
+/// after the groups before.
 fn takes_all(cuda: &Cuda, method: Method, groups: Groups) -> bool {
     match method {
         Method::Symmetric { limit } => limit > 0,
@@ -335,7 +337,7 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
         }
         if self.cuda.takes_rows(groups) && matches!(self.place, Place::Host { .. }) {
             match self.stream(method) {
-                // Not even one group has room on the device.
+                // The device has no room for even one group.
                 Err(error) if error.is_out_of_memory() => {}
                 done => return done,
             }

@@ -1,24 +1,25 @@
-//! What the quantizer's kernels read and write, word by word: the structs of `kernels/include/tercet/plan.cuh`, `stats.cuh` and
-//! `apply.cuh`, and of `kernels/cuda/quantize.cu` and `histogram_ordered.cu`.
+//! The records that the quantizer's kernels read and write, word by word: the structs of
+//! `kernels/include/tercet/plan.cuh`, `stats.cuh` and `apply.cuh`, and of `kernels/cuda/quantize.cu` and
+//! `histogram_ordered.cu`.
 
 use tercet_core::engine::MagnitudeBin;
 use tercet_core::number::{ExactSum, Stats, bits};
 use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Report, Rule, ScaleRule};
 
-/// Words of 64 bits of a `StatsRecord`.
+/// 64-bit words of a `StatsRecord`.
 pub(super) const STATS: usize = 8;
-/// Words of 64 bits of an `AppliedRecord`.
+/// 64-bit words of an `AppliedRecord`.
 pub(super) const APPLIED: usize = 8;
-/// Words of 64 bits of a `ReportRecord`.
+/// 64-bit words of a `ReportRecord`.
 pub(super) const REPORT: usize = 6;
-/// Words of 64 bits of a `Bin`.
+/// 64-bit words of a `Bin`.
 pub(super) const BIN: usize = 2;
-/// Words of 32 bits of a `Found`.
+/// 32-bit words of a `Found`.
 pub(super) const FOUND: usize = 4;
-/// Words of 32 bits of a `Plan`.
+/// 32-bit words of a `Plan`.
 pub(super) const PLAN: usize = 5;
 
-/// The sum of limbs of 64 bits, least significant first.
+/// Returns the sum of 64-bit limbs, least significant first.
 fn sum(limbs: &[u64]) -> ExactSum {
     let mut sum = ExactSum::ZERO;
     for (&limb, place) in limbs.iter().zip((0..).step_by(64)) {
@@ -27,7 +28,7 @@ fn sum(limbs: &[u64]) -> ExactSum {
     sum
 }
 
-/// The statistics in a record of `count` values that begin at `start`.
+/// Returns the statistics in a record of `count` values from `start` on.
 pub(super) fn stats(record: &[u64; STATS], start: usize, count: usize) -> Stats {
     let [limbs @ .., not_bad, keys] = record;
     let count = count as u64;
@@ -38,7 +39,7 @@ pub(super) fn stats(record: &[u64; STATS], start: usize, count: usize) -> Stats 
             ..Stats::EMPTY
         };
     }
-    // The halves of a word, the first one lower.
+    // The two halves of a word, the lower half first.
     let (min, max) = extremes(*keys as u32, (*keys >> 32) as u32);
     Stats {
         count,
@@ -49,16 +50,18 @@ pub(super) fn stats(record: &[u64; STATS], start: usize, count: usize) -> Stats 
     }
 }
 
-/// The smallest and the largest value, by the complement of the one's key and the other's.
+/// Returns the smallest and the largest value, from the complement of the smallest one's key and the key of the
+/// largest.
 fn extremes(not_low: u32, high: u32) -> (f32, f32) {
     (bits::from_ordered(!not_low), bits::from_ordered(high))
 }
 
-/// What was found of values that were counted: how many come before the first that is not finite, or their extremes where all are.
+/// Interprets the result of counting values: the number of values before the first that is not finite, or their
+/// extremes if all are finite.
 pub(super) fn found(&[low, high, not_least, most]: &[u32; FOUND]) -> Result<(f32, f32), usize> {
     match u64::from(high) << 32 | u64::from(low) {
         0 => Ok(extremes(not_least, most)),
-        // Below `usize`, since it is an index.
+        // It fits `usize`, because it is an index.
         not_bad => Err(!not_bad as usize),
     }
 }
@@ -76,7 +79,7 @@ pub(super) fn bin(&[count, mantissas]: &[u64; BIN]) -> MagnitudeBin {
     MagnitudeBin { count, mantissas }
 }
 
-/// A plan as the kernels have it.
+/// Encodes a plan for the kernels.
 pub(super) fn plan(plan: &Plan) -> [u32; PLAN] {
     match *plan {
         Plan::Ternary { threshold, .. } => [threshold, 0, 0, word(-1), word(1)],
@@ -94,7 +97,7 @@ fn word(code: i8) -> u32 {
     i32::from(code).cast_unsigned()
 }
 
-/// A method as the kernels have it: kind, rule and scale rule, a grid's scale, and its zero point and ends.
+/// Encodes a method for the kernels: kind, rule and scale rule, the scale of a grid, and its zero point and ends.
 pub(super) fn method(method: Method) -> (u32, f32, u32) {
     let bytes = |bytes: [i8; 3]| {
         let [zero_point, low, high] = bytes.map(i8::cast_unsigned);
@@ -117,7 +120,7 @@ pub(super) fn method(method: Method) -> (u32, f32, u32) {
     }
 }
 
-/// What a launch over all groups reports, or refuses: the first thing that a loop over groups would meet.
+/// Returns the report or the error of a launch over all groups: the first error that a loop over groups would meet.
 pub(super) fn report(record: &[u64; REPORT], groups: Groups) -> Result<Report, QuantError> {
     let &[zero, flushed, coded, clipped, not_bad, not_placed] = record;
     let placed = (not_placed != 0).then_some(!not_placed);

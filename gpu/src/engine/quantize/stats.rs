@@ -5,16 +5,18 @@ use tercet_core::number::{Element, Stats};
 use crate::engine::{Cuda, CudaError, DeviceBuffer};
 
 impl Cuda {
-    /// [`Stats::of`] of values on the device: extremes, the first value that is not finite, and the exact Σ|x|. O(n), one pass.
+    /// Computes [`Stats::of`] for values on the device: extremes, the first value that is not finite, and the exact
+    /// Σ|x|. O(n), one pass.
     ///
     /// # Errors
-    /// [`CudaError::Length`] where the buffer is of another engine; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Length`] if the buffer belongs to another engine; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
     /// [`CudaError::Driver`].
     pub fn stats<T: Element>(&mut self, values: &DeviceBuffer<T>) -> Result<Stats, CudaError> {
         self.stats_of(values, true)
     }
 
-    /// [`Stats::extremes_of`] of values on the device: what [`tercet_core::quant::fp8::Fp8::scale`] needs to know of them. O(n), one pass.
+    /// Computes [`Stats::extremes_of`] for values on the device, which [`tercet_core::quant::fp8::Fp8::scale`] needs.
+    /// O(n), one pass.
     ///
     /// # Errors
     /// As [`Cuda::stats`].

@@ -1,4 +1,5 @@
-//! Groups that lie with the host and have no room on the device: their values pass through it, copies beside kernels.
+//! Groups on the host without room on the device: their values pass through it, with copies and kernels at the same
+//! time.
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats};
@@ -13,7 +14,7 @@ const CHUNK: usize = 16 << 20;
 /// Values of the smallest chunk.
 pub(super) const LEAST: usize = 16 << 10;
 
-/// Values that come in and codes that go out, or nothing.
+/// Values that come in, and codes or nothing that go out.
 const CODED: Item = Item {
     input: 1,
     output: 1,
@@ -23,7 +24,7 @@ pub(super) const LOOKED_AT: Item = Item {
     output: 0,
 };
 
-/// Chunks of items of `len` values.
+/// Returns chunks of items of `len` values.
 pub(super) fn chunks(len: usize) -> Chunks {
     Chunks {
         most: (CHUNK / len).max(1),
@@ -32,13 +33,13 @@ pub(super) fn chunks(len: usize) -> Chunks {
 }
 
 impl Cuda {
-    /// The statistics of one group.
+    /// Computes the statistics of one group.
     pub(super) fn stats_through<T: Element>(
         &mut self,
         values: &[T],
         with_sum: bool,
     ) -> Result<Stats, CudaError> {
-        // A record for each chunk, however small chunks become: 64 bytes for 16,384 values.
+        // A record for each chunk, however small chunks become: 64 bytes per 16,384 values.
         let mut records = self.zeros(values.len().div_ceil(LEAST) * record::STATS)?;
         let mut passed = Vec::new();
         let out: &mut [i8] = &mut [];
@@ -84,7 +85,7 @@ impl Cuda {
         self.read_bins(&table, bins)
     }
 
-    /// Makes the codes of one group.
+    /// Computes the codes of one group.
     pub(super) fn apply_through<T: Element>(
         &mut self,
         values: &[T],

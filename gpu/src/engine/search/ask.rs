@@ -1,4 +1,4 @@
-//! What is asked of rows on the device, by their type.
+//! Searches of rows on the device, by the type of the rows.
 
 use tercet_core::number::{Element, sum_of_squares};
 use tercet_core::search::{FloatRows, Hit, Int8Rows, Metric, Rows, TernaryRows, Visitor};
@@ -11,16 +11,16 @@ use super::scan::{Asked, Lists, Wanted, find, find_at_once};
 use crate::engine::device::Cuda;
 use crate::engine::error::CudaError;
 
-/// What is asked of rows.
+/// The goal of a search.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Goal {
-    /// So many of the best.
+    /// The given number of best rows.
     Best(usize),
-    /// Those that reach a threshold, which is not NaN.
+    /// The rows that reach a threshold, which is not NaN.
     Reaching(f32),
 }
 
-/// Asks the device for the rows that may be wanted, a list for each query.
+/// Searches on the device for the rows that may be wanted, with a list for each query.
 pub(super) struct Ask<'a> {
     pub(super) cuda: &'a mut Cuda,
     pub(super) on_device: &'a DeviceRows,
@@ -43,7 +43,8 @@ impl<'a> Ask<'a> {
             let way = Way::of(self.cuda, kernel, rows, left.len() / dim);
             let (these, later) = left.split_at(left.len().min(way.queries * dim));
             left = later;
-            // The room of many queries may be more than there is. Then, and for queries that more rows fit than have room, few at a time.
+            // There may be no room for many queries. In that case, and for queries with more fitting rows than there is
+            // room for, search for a few at a time.
             let mut found = match self.found::<M>(these, dim, rows, kernel, &way) {
                 Err(error) if way.tiles && error.is_out_of_memory() => {
                     vec![None; these.len() / dim]
@@ -65,7 +66,7 @@ impl<'a> Ask<'a> {
         Ok(lists)
     }
 
-    /// The lists of queries that are one launch's: all, or on tensor cores those that have room.
+    /// Returns the lists of the queries of one launch: all lists, or on tensor cores those that had room.
     fn found<M: Metric>(
         &mut self,
         queries: &[i8],

@@ -1,12 +1,12 @@
-//! The keys that rows must reach for a threshold, as kernels compute them (`kernels/include/tercet/search.cuh`).
+//! The keys that rows must reach for a threshold, computed as in the kernels (`kernels/include/tercet/search.cuh`).
 
 use tercet_core::number::bits;
 use tercet_core::search::{Bar, Metric, MetricKind};
 
-/// Keys of integer cosines that are in the wrong order differ by this much at most.
+/// Keys of integer cosines that are in the wrong order differ by at most this.
 pub(super) const COSINE_SLACK: u32 = 1;
 
-/// How far below the k-th best key a row of integers may be and still be among the best k.
+/// Returns how far below the k-th best key a row of integers may be and still be among the best k.
 pub(super) const fn slack(kind: MetricKind) -> u32 {
     match kind {
         MetricKind::Cosine => COSINE_SLACK,
@@ -14,7 +14,7 @@ pub(super) const fn slack(kind: MetricKind) -> u32 {
     }
 }
 
-/// The number by which kernels know a metric.
+/// Returns the kernels' number of a metric.
 pub(super) const fn number(kind: MetricKind) -> u32 {
     match kind {
         MetricKind::Dot => 0,
@@ -23,7 +23,7 @@ pub(super) const fn number(kind: MetricKind) -> u32 {
     }
 }
 
-/// The least key of integer rows that reach a threshold, which is not NaN; `None` where no row does.
+/// Returns the least key of integer rows that reach a threshold, which is not NaN; `None` if no row does.
 pub(super) fn of_integers<M: Metric>(threshold: f32, query_norm: u32) -> Option<u32> {
     match M::bar_at(threshold, query_norm) {
         Bar::Open => Some(0),
@@ -38,16 +38,16 @@ pub(super) fn of_integers<M: Metric>(threshold: f32, query_norm: u32) -> Option<
     }
 }
 
-/// The least key of rows of floats that reach a threshold, which is not NaN.
+/// Returns the least key of rows of floats that reach a threshold, which is not NaN.
 pub(super) fn of_floats(kind: MetricKind, threshold: f32) -> u32 {
     match kind {
         MetricKind::Dot => bits::ordered(threshold + 0.0),
         MetricKind::SquaredL2 => bits::ordered(-threshold + 0.0),
         MetricKind::Cosine => {
-            // Of two f32, so exact.
+            // Exact, because the factors are f32.
             let square = f64::from(threshold) * f64::from(threshold.abs());
             let upper = ((square + 0.0).to_bits() >> 32) as u32;
-            // As `bits::ordered`, of the upper half of an f64.
+            // As `bits::ordered`, for the upper half of an f64.
             upper ^ ((upper.cast_signed() >> 31).cast_unsigned() | 1 << 31)
         }
     }

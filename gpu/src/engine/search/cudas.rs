@@ -1,4 +1,4 @@
-//! Rows over several devices: each finds the best of its own, which the host merges.
+//! Rows over several devices: each device finds the best of its own rows, and the host merges them.
 
 use tercet_core::engine::{SearchBase, SearchEngine};
 use tercet_core::search::{Hit, Metric, Rows, TopK, check_many};
@@ -11,7 +11,8 @@ impl SearchEngine for Cudas {
     type Error = CudaError;
     type Base<'a, R: Rows + 'a> = CudasBase<'a, R>;
 
-    /// Copies each device's share of the rows there, where they stay. What does not fit one is copied part by part by each call.
+    /// Copies each device's share of the rows to it, where they stay. If a share does not fit, each call copies it part
+    /// by part.
     fn base<'a, R: Rows + 'a>(&'a mut self, rows: R) -> Result<CudasBase<'a, R>, CudaError> {
         let shares = self.shares(rows.len(), 1, rows.dim());
         let devices = self.devices.iter_mut().zip(shares);
@@ -31,12 +32,12 @@ pub struct CudasBase<'a, R> {
 }
 
 impl<'a, R: Rows> CudasBase<'a, R> {
-    /// Whether all rows stay on the devices between calls.
+    /// True if all rows stay on the devices between calls.
     pub fn is_resident(&self) -> bool {
         self.shards.iter().all(Base::is_resident)
     }
 
-    /// Does `work` with every device's rows at the same time.
+    /// Calls `work` with every device's rows at the same time.
     fn each<T: Send>(
         &mut self,
         work: impl Fn(&mut Base<'a, R>) -> Result<T, CudaError> + Sync,

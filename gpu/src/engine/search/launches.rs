@@ -1,4 +1,4 @@
-//! Queries on the device, and the launches that give them keys.
+//! Queries on the device, and the launches that compute their keys.
 
 use tercet_core::arch::plain;
 
@@ -10,21 +10,23 @@ use crate::engine::error::CudaError;
 use crate::engine::launch::{Argument, Grid};
 use crate::engine::memory::DeviceBuffer;
 
-/// Queries of a launch, at most: of the kernels on tensor cores, and of those without.
+/// Maximum number of queries of a launch: of the kernels on tensor cores, and of those without.
 pub(super) const QUERIES: usize = 64;
 const FEW: usize = 8;
-/// Of floats.
+/// For rows of floats.
 pub(super) const FLOATS: usize = 4;
-/// More queries than these go to tensor cores: from there on the other kernels wait for shared memory, not for the rows.
+/// More queries than these use tensor cores: from there on the other kernels are limited by shared memory, not by
+/// reading rows.
 const BORDER: usize = 4;
 /// The first capability with int8 products of 16 × 8 × 32 on tensor cores.
 const TENSOR_CORES: (u32, u32) = (8, 0);
-/// Rows of a tile on tensor cores, and bytes of what a block has of them (as in `kernels/cuda/search_mma.cu`).
+/// Rows of a tile on tensor cores, and bytes of these that a block loads at a time (as in
+/// `kernels/cuda/search_mma.cu`).
 const TILE: usize = 128;
 const PANELS: usize = 4 * 128 * 80;
-/// The most dynamic shared memory for tensor cores: two blocks a multiprocessor fit those of capability 9.0.
+/// Maximum dynamic shared memory for tensor cores: with it, two blocks fit a multiprocessor of capability 9.0.
 const MOST_SHARED: usize = 96 << 10;
-/// Threads of a block, and of those that share a row of bytes.
+/// Threads per block, and of those that share a row of bytes.
 const THREADS: u32 = 256;
 const TEAM: usize = 8;
 /// Threads that share a row of floats.
@@ -32,7 +34,7 @@ const WARP: usize = 32;
 /// Dynamic shared memory that every device gives a block.
 const SHARED: usize = 48 << 10;
 
-/// How a query of `dim` values lies: in runs of `run`, each followed by zeros up to `pitch`.
+/// Storage of a query of `dim` values: in runs of `run`, each padded with zeros up to `pitch`.
 #[derive(Clone, Copy)]
 pub(super) struct Order {
     pub(super) dim: usize,
@@ -41,12 +43,12 @@ pub(super) struct Order {
     pub(super) pitch: usize,
 }
 
-/// Queries as kernels take them: a power of two of them, the last of which may be zeros that stand for nothing. They lie in what is
-/// uploaded for a search.
+/// Queries in the form of the kernels: a power of two of them, the last of which may be zeros as padding. They are part
+/// of the upload for a search.
 pub(super) struct Queries {
     pub(super) count: usize,
     pub(super) padded: usize,
-    /// Where values, sums and norms lie.
+    /// Places of values, sums and norms.
     values: usize,
     sums: usize,
     norms: usize,
@@ -82,17 +84,18 @@ impl Queries {
 
 /// The kernels for rows of integers.
 pub(super) struct Kernel<'a> {
-    /// That for few queries, and that for many, of the module `search_mma`.
+    /// The kernel for few queries, and the one for many, of the module `search_mma`.
     pub(super) names: [&'static str; 2],
-    /// One of the first's module for one query alone, which it does not ask how many there are.
+    /// A kernel of the first one's module for exactly one query; it has no argument for their number.
     pub(super) one: Option<&'static str>,
-    /// What they take of rows.
+    /// Their arguments for the rows.
     pub(super) rows: Vec<Argument<'a>>,
-    /// Runs of a row's values that lie in one place of its bytes; with more than one they take the sums of queries.
+    /// Number of runs of values that share the bytes of a row. With more than one the kernels use the sums of queries.
     pub(super) runs: usize,
 }
 
-/// How queries are asked: the most at a time, on tensor cores or not, and bytes of shared memory beside and for each query.
+/// How queries are processed: the maximum number at a time, on tensor cores or not, and the bytes of shared memory in
+/// total and per query.
 pub(super) struct Way {
     pub(super) queries: usize,
     pub(super) tiles: bool,
@@ -101,7 +104,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// That of so many queries.
+    /// Returns the way for so many queries.
     pub(super) fn of(cuda: &Cuda, kernel: &Kernel<'_>, rows: &Pitched, queries: usize) -> Self {
         let room = MOST_SHARED.min(cuda.shared as usize);
         (queries > BORDER && cuda.capability() >= TENSOR_CORES)
@@ -110,10 +113,10 @@ impl Way {
             .unwrap_or_else(|| Self::few(kernel, rows))
     }
 
-    /// By products of four bytes.
+    /// With products of four bytes.
     pub(super) fn few(kernel: &Kernel<'_>, rows: &Pitched) -> Self {
         let each = kernel.runs * rows.pitch;
-        // A query has at most 43,690 values, so that one has room.
+        // A query has at most 43,690 values, so one has room.
         let most = [FEW, 4, 2].into_iter().find(|most| most * each <= SHARED);
         Self {
             queries: most.unwrap_or(1),
@@ -123,7 +126,8 @@ impl Way {
         }
     }
 
-    /// By tensor cores; `None` where `room` bytes of shared memory do not hold more queries than the others would take.
+    /// With tensor cores; `None` if `room` bytes of shared memory do not hold more queries than the other kernels
+    /// process.
     fn tiles(kernel: &Kernel<'_>, rows: &Pitched, room: usize) -> Option<Self> {
         let each = kernel.runs * rows.pitch.next_multiple_of(32) + 16;
         let queries = [QUERIES, 32, 16]
@@ -158,7 +162,7 @@ impl Scan for Integers<'_> {
         let [few, many] = self.kernel.names;
         let one = self.kernel.one.filter(|_| queries.padded == 1);
         let team = THREADS as usize / TEAM;
-        // The kernel for many has places for 16 at least.
+        // The kernel for many queries has places for at least 16.
         let (module, kernel, rows, places) = match (way.tiles, one) {
             (true, _) => ("search_mma", many, TILE, queries.padded.max(16)),
             (false, Some(one)) => (few, one, team, 1),
@@ -179,9 +183,9 @@ impl Scan for Integers<'_> {
         }
         arguments.push(self.metric.into());
         arguments.extend(sink);
-        // SAFETY: rows, queries and sums lie as the kernel says, which `DeviceRows` and `Queries` see to; the rows chosen are there, and
-        // the sink has room for the keys of as many queries, or counts what it has none for. Shared memory has the kernel's panels and
-        // the queries' places.
+        // SAFETY: rows, queries and sums lie as the kernel says, which `DeviceRows` and `Queries` see to; the rows
+        // chosen are there, and the sink has room for the keys of as many queries, or counts what it has none for.
+        // Shared memory has the kernel's panels and the queries' places.
         unsafe { cuda.launch(module, kernel, grid, &arguments) }
     }
 }
@@ -189,9 +193,9 @@ impl Scan for Integers<'_> {
 /// Launches over rows of floats.
 pub(super) struct Floats<'a> {
     pub(super) storage: &'a Storage,
-    /// One or four, the last of which may be zeros that stand for nothing.
+    /// One or four queries, the last of which may be zeros as padding.
     pub(super) padded: usize,
-    /// Where their values and norms lie in what is uploaded for a search.
+    /// Place of their values and norms in the upload for a search.
     pub(super) values: usize,
     pub(super) norms: usize,
     pub(super) metric: u32,

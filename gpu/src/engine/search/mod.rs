@@ -1,8 +1,9 @@
-//! Similarity search: the device finds the few rows that may be among the best, core scores and ranks these.
+//! Similarity search: the device finds the few rows that may be among the best, and core scores and ranks these.
 //!
-//! A scan computes a key of every row, an integer that orders as scores do (`kernels/include/tercet/search.cuh`). The k-th best of a
-//! sample is a bar that the k best of all rows reach; what reaches it are some thousands of rows at most, mostly, of which the device keeps
-//! those that can be among the best k. Their scores are [`Rows::scan`]'s, so that hits have core's bits, whatever a key rounds.
+//! A scan computes a key of every row, an integer that is ordered like the scores
+//! (`kernels/include/tercet/search.cuh`). The k-th best key of a sample is a bar that the k best of all rows reach.
+//! Usually at most some thousands of rows reach it, and the device keeps those that can be among the best k. Their
+//! scores come from [`Rows::scan`], so hits have core's bits, although keys are rounded.
 
 mod ask;
 mod bar;
@@ -27,16 +28,16 @@ pub use rows::DeviceRows;
 use ask::{Ask, Goal};
 use launches::QUERIES;
 
-/// Rows of the smallest part that a base is worth cutting into.
+/// Minimum number of rows of a part of a base.
 const LEAST: usize = 1024;
-/// Values of rows to be scored that are worth the threads' time to begin.
+/// Minimum number of values to score for which starting several threads pays off.
 const SEVERAL: usize = 1 << 16;
 
 impl SearchEngine for Cuda {
     type Error = CudaError;
     type Base<'a, R: Rows + 'a> = Base<'a, R>;
 
-    /// Copies the rows to the device, where they stay. What does not fit is copied part by part by each call.
+    /// Copies the rows to the device, where they stay. If they do not fit, each call copies them part by part.
     fn base<'a, R: Rows + 'a>(&'a mut self, rows: R) -> Result<Base<'a, R>, CudaError> {
         let range = 0..rows.len();
         Base::new(self, rows, range)
@@ -44,7 +45,7 @@ impl SearchEngine for Cuda {
 }
 
 impl<'a, R: Rows> Base<'a, R> {
-    /// Takes up a range of the rows.
+    /// Makes a base of a range of the rows.
     fn new(cuda: &'a mut Cuda, rows: R, range: Range<usize>) -> Result<Self, CudaError> {
         // Kernels count rows in 32 bits.
         let mut part = range.len().min(u32::MAX as usize);
@@ -60,7 +61,7 @@ impl<'a, R: Rows> Base<'a, R> {
                         part,
                     });
                 }
-                // The room of a scan has to fit beside a part.
+                // The room of a scan must fit beside a part.
                 Err(error) if error.is_out_of_memory() && part > LEAST => {
                     part = (part / 4).max(LEAST);
                 }
@@ -70,7 +71,7 @@ impl<'a, R: Rows> Base<'a, R> {
     }
 }
 
-/// Rows that were brought for one base, or those that stay.
+/// Rows copied for one base, or resident ones.
 #[derive(Debug)]
 enum Held<'a> {
     Own(DeviceRows),
@@ -86,7 +87,7 @@ impl Held<'_> {
     }
 }
 
-/// Rows that stood in the way of a search's room.
+/// Rows that were removed to make room for a search.
 #[derive(Debug)]
 enum Away<'a> {
     /// Dropped, with the bytes of each buffer that they and the room would take.
@@ -98,7 +99,8 @@ impl Cuda {
     /// Copies rows to the device, for any number of bases ([`Cuda::base_of`]). O(rows · dim), once.
     ///
     /// # Errors
-    /// [`SearchError::Length`] for more than 2³² − 1 rows; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`SearchError::Length`] for more than 2³² − 1 rows; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
     pub fn rows<R: Rows>(&mut self, rows: &R) -> Result<DeviceRows, CudaError> {
         let (found, expected) = (rows.len(), u32::MAX as usize);
         if found > expected {
@@ -107,11 +109,13 @@ impl Cuda {
         DeviceRows::upload(self, rows, 0..found)
     }
 
-    /// Takes up rows that are on the device, as [`SearchEngine::base`] does; `rows` are the same in the host's memory, where scores are
-    /// computed. Where the room of a scan does not fit beside them, they are copied part by part for that.
+    /// Makes a base of rows on the device, as [`SearchEngine::base`] does. `rows` are the same rows in the host's
+    /// memory, where scores are computed. If the room of a scan does not fit beside the resident rows, they are copied
+    /// part by part for that.
     ///
     /// # Errors
-    /// [`SearchError::Length`] where the rows there are others by their number, length or storage; [`CudaError::Length`] for rows of another engine.
+    /// [`SearchError::Length`] if the rows on the device differ in number, length or storage; [`CudaError::Length`] for
+    /// rows of another engine.
     pub fn base_of<'a, R: Rows>(
         &'a mut self,
         rows: R,
@@ -138,23 +142,24 @@ impl Cuda {
 pub struct Base<'a, R> {
     cuda: &'a mut Cuda,
     rows: R,
-    /// The rows that are looked at: all, or a device's share.
+    /// The rows to search: all, or a device's share.
     range: Range<usize>,
-    /// All of these, where they fit.
+    /// All of these, if they fit.
     resident: Option<Held<'a>>,
-    /// They again, while something else has the memory that they left no room in.
+    /// The same rows, while the memory beside them was too small for a search and is used otherwise.
     away: Option<Away<'a>>,
-    /// Rows that are looked at together.
+    /// Rows that are searched together.
     part: usize,
 }
 
 impl<R: Rows> Base<'_, R> {
-    /// Whether all rows stay on the device between calls. Where a search found no room beside them they do not, until there is.
+    /// True if all rows stay on the device between calls. If a search found no room beside them, they do not stay until
+    /// there is room.
     pub const fn is_resident(&self) -> bool {
         self.resident.is_some()
     }
 
-    /// Takes up rows again that were away, where there seems to be room now.
+    /// Takes removed rows back, if there seems to be room now.
     fn return_rows(&mut self) -> Result<(), CudaError> {
         let resident = match &self.away {
             None => return Ok(()),
@@ -176,7 +181,8 @@ impl<R: Rows> Base<'_, R> {
         Ok(())
     }
 
-    /// Makes room, or lets the device have the rows in smaller parts, after the memory that `error` tells of could not be had.
+    /// Makes room, or lets the device process the rows in smaller parts, after the memory in `error` could not be
+    /// allocated.
     fn give_way(&mut self, error: &CudaError) {
         self.part = (self.part / 4).max(LEAST);
         let asked = match error {
@@ -190,10 +196,10 @@ impl<R: Rows> Base<'_, R> {
         };
     }
 
-    /// Calls `found` with the first row of a part, from which rows are counted, and for each query the rows there that may be wanted: every
-    /// row that is wanted is among them.
+    /// Calls `found` with the first row of a part, from which rows are counted, and for each query a list of rows of
+    /// the part. Every wanted row is in the list.
     ///
-    /// Where the room of a scan does not fit beside the rows, they are looked at in smaller parts.
+    /// If the room of a scan does not fit beside the rows, they are searched in smaller parts.
     fn candidates<M: Metric>(
         &mut self,
         queries: &[R::Query],
@@ -219,7 +225,7 @@ impl<R: Rows> Base<'_, R> {
         Ok(())
     }
 
-    /// The rows of a part that may be wanted, counted from its first, a list for each query.
+    /// Returns the rows of a part that may be wanted, counted from its first, a list for each query.
     fn candidates_of<M: Metric>(
         &mut self,
         queries: &[R::Query],
@@ -250,7 +256,7 @@ impl<R: Rows> Base<'_, R> {
 }
 
 impl<R: Rows> Base<'_, R> {
-    /// [`SearchBase::top_k_all`] of what was checked.
+    /// Does [`SearchBase::top_k_all`] with checked arguments.
     fn best<M: Metric>(
         &mut self,
         queries: &[R::Query],
@@ -283,7 +289,7 @@ impl<R: Rows> Base<'_, R> {
         Ok(k.min(self.range.len()))
     }
 
-    /// [`SearchBase::range`] of a query that was checked.
+    /// Does [`SearchBase::range`] with a checked query.
     fn within<M: Metric>(
         &mut self,
         query: &[R::Query],

@@ -1,4 +1,4 @@
-//! A search's memory on the device: one buffer, which stays for the next search, and where things lie in it.
+//! A search's memory on the device: one buffer, which is kept for the next search, and the places in it.
 
 use tercet_core::number::Plain;
 
@@ -6,15 +6,16 @@ use crate::engine::device::{Cuda, bytes_of};
 use crate::engine::error::CudaError;
 use crate::engine::memory::DeviceBuffer;
 
-/// What each part's place is a multiple of: kernels load 16 bytes at once.
+/// The place of each part is a multiple of this: kernels load 16 bytes at once.
 const ALIGNMENT: usize = 16;
 
-/// Memory for searches of some rows. An allocation takes longer than a scan of few rows, so it is kept from one search to the next.
+/// Memory for searches of some rows. An allocation takes longer than a scan of few rows, so it is kept from one search
+/// to the next.
 #[derive(Debug, Default)]
 pub(super) struct Room(Option<DeviceBuffer<u8>>);
 
 impl Room {
-    /// At least so many bytes, whose values are anything.
+    /// Returns at least so many bytes, with arbitrary values.
     pub(super) fn of(
         &mut self,
         cuda: &mut Cuda,
@@ -37,7 +38,7 @@ impl Room {
 pub(super) struct Packed(pub(super) Vec<u8>);
 
 impl Packed {
-    /// Appends values; gives their place.
+    /// Appends values; returns their place.
     pub(super) fn push<T: Plain>(&mut self, values: &[T]) -> usize {
         let place = self.0.len().next_multiple_of(ALIGNMENT);
         self.0.resize(place, 0);
@@ -46,14 +47,14 @@ impl Packed {
     }
 }
 
-/// Where a search's parts lie in its memory, in bytes; what is uploaded lies before.
+/// Places of a search's parts in its memory, in bytes; the upload comes before them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
     /// A key for each query that rows must reach.
     pub(super) bars: usize,
-    /// How many rows did.
+    /// Number of rows that did.
     pub(super) counts: usize,
-    /// Behind the counts, to be read with them: how many were kept, and so many of these for each query.
+    /// After the counts, to be read with them: the number of kept rows and the kept rows, for each query.
     pub(super) kept: usize,
     pub(super) rows: usize,
     pub(super) results: usize,
@@ -66,7 +67,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// The places for `queries` queries, `padded` with those that stand for nothing.
+    /// Returns the places for `queries` queries, `padded` including padding.
     pub(super) fn new(
         (bars, counts): (usize, usize),
         (queries, padded): (usize, usize),

@@ -1,4 +1,4 @@
-//! Rows on the device, each from a multiple of 16 bytes on where they are bytes.
+//! Rows on the device; each row of bytes begins at a multiple of 16 bytes.
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -15,13 +15,13 @@ use crate::engine::memory::{DeviceBuffer, Pool};
 
 use super::room::Room;
 
-/// Bytes that are copied at a time where rows change their pitch.
+/// Bytes that are copied at a time if rows change their pitch.
 const CHUNK: usize = 8 << 20;
 
-/// Rows in a device's memory, with what their storage has beside them: of a base, or of a part of it.
+/// Rows in a device's memory, with the other data of their storage: of a base, or of a part of it.
 ///
-/// Each is filled up to 16 bytes there, where it is of bytes. What a search takes beside them, some hundred kilobytes for one query and up to
-/// 50 MB for 64, stays with them for the next one.
+/// Each row of bytes is padded to 16 bytes. The memory that a search uses beside them, some hundred kilobytes for one
+/// query and up to 50 MB for 64, is kept with them for the next search.
 #[derive(Debug)]
 pub struct DeviceRows {
     pub(super) count: usize,
@@ -29,7 +29,7 @@ pub struct DeviceRows {
     room: Mutex<Room>,
 }
 
-/// What rows are made of.
+/// The storage of rows.
 #[derive(Debug)]
 pub(super) enum Storage {
     Int8 {
@@ -43,7 +43,7 @@ pub(super) enum Storage {
         norms: Option<DeviceBuffer<u32>>,
     },
     Float {
-        /// The kernels for their type, of one query and of four.
+        /// The kernels for their type, for one query and for four.
         kernels: [&'static str; 2],
         values: DeviceBuffer<u8>,
         dim: usize,
@@ -55,13 +55,13 @@ pub(super) enum Storage {
 #[derive(Debug)]
 pub(super) struct Pitched {
     pub(super) bytes: DeviceBuffer<u8>,
-    /// From the start of a row to that of the next.
+    /// Bytes from the start of a row to that of the next.
     pub(super) pitch: usize,
-    /// Bytes of a row without the zeros.
+    /// Bytes of a row without padding.
     pub(super) row: usize,
 }
 
-/// A row's bytes with as many zeros as make the next multiple of 16.
+/// Returns the bytes of a row, padded with zeros to the next multiple of 16.
 pub(super) const fn pitch(row: usize) -> usize {
     row.next_multiple_of(16)
 }
@@ -83,13 +83,14 @@ impl DeviceRows {
         })
     }
 
-    /// Memory for a search. Nobody waits for another: searches of these rows take turns by the engine that they need alone.
+    /// Returns memory for a search. Nobody waits here: searches of these rows already take turns, because each needs
+    /// the engine exclusively.
     pub(super) fn room(&self) -> MutexGuard<'_, Room> {
-        // Half a search leaves nothing there that the next one reads.
+        // An interrupted search leaves nothing that the next one reads.
         self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes of each of their buffers.
+    /// Returns the bytes of each of their buffers.
     pub(super) fn bytes(&self) -> Vec<usize> {
         match &self.storage {
             Storage::Int8 { rows, norms } => {
@@ -107,17 +108,17 @@ impl DeviceRows {
         }
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// True without rows.
+    /// True if there are no rows.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether they are of the engine with this pool.
+    /// Checks that they belong to the engine with this pool.
     pub(super) fn check(&self, pool: &Arc<Pool>) -> Result<(), CudaError> {
         match &self.storage {
             Storage::Int8 { rows, .. } | Storage::Ternary { rows, .. } => {
@@ -127,19 +128,19 @@ impl DeviceRows {
         }
     }
 
-    /// Whether rows are of this storage and length.
+    /// True if rows have this storage and length.
     pub(super) fn fits<R: Rows>(&self, rows: &R) -> bool {
         let mut kind = Kind(self);
         rows.len() == self.count && rows.visit::<Dot, _>(&[], &mut [], &mut kind)
     }
 }
 
-/// The bytes of a buffer that there may be.
+/// Returns the bytes of an optional buffer.
 fn bytes_in<T: Plain>(buffer: &Option<DeviceBuffer<T>>) -> usize {
     buffer.as_ref().map_or(0, DeviceBuffer::bytes)
 }
 
-/// Asks rows whether they are of a storage, with as many values in a row.
+/// Checks the storage of rows and their number of values.
 struct Kind<'a>(&'a DeviceRows);
 
 impl Visitor for Kind<'_> {
@@ -169,7 +170,7 @@ impl Visitor for Kind<'_> {
     }
 }
 
-/// The kernels for a type of floats.
+/// Returns the kernels for a type of floats.
 fn kernels_of<T: 'static>() -> [&'static str; 2] {
     match TypeId::of::<T>() {
         id if id == TypeId::of::<f16>() => ["search_f16", "search_four_f16"],
@@ -193,7 +194,8 @@ impl Pitched {
             let grid = Grid::strided(count * pitch / 4, 256, 256, most);
             let rows = cuda.upload(rows)?;
             let to = out.at(number * chunk * pitch);
-            // SAFETY: `rows` holds `count` rows; as many of `pitch` bytes are written from `to` on, which the buffer has.
+            // SAFETY: `rows` holds `count` rows; as many of `pitch` bytes are written from `to` on, which the buffer
+            // has.
             unsafe {
                 cuda.launch(
                     "search_rows",
@@ -211,7 +213,7 @@ impl Pitched {
     }
 }
 
-/// The elements of a range of rows.
+/// Returns the elements of a range of rows.
 fn part<'a, T>(elements: &'a [T], range: &Range<usize>, row: usize) -> &'a [T] {
     &elements[range.start * row..range.end * row]
 }

@@ -1,4 +1,4 @@
-//! From keys to the rows that may be wanted: a bar, a scan, a selection.
+//! Finds the rows that may be wanted from keys: a bar, a scan, a selection.
 
 use super::room::{Packed, Places, Room};
 use super::spans::rows_of;
@@ -7,28 +7,28 @@ use crate::engine::error::CudaError;
 use crate::engine::launch::{Argument, Grid};
 use crate::engine::memory::DeviceBuffer;
 
-/// Rows whose keys make a bar, at least and at most.
+/// Minimum and maximum number of rows whose keys determine a bar.
 const LEAST_SAMPLE: usize = 1 << 12;
 const MOST_SAMPLE: usize = 1 << 16;
-/// Rows that may pass the bar and are kept.
+/// Maximum number of rows above the bar that are kept.
 const CAPACITY: usize = 1 << 16;
-/// Rows that come back after selection, at least; of a search by threshold.
+/// Minimum number of rows that are copied back after selection; for a search by threshold.
 const LEAST_RESULTS: usize = 64;
 const MOST_RESULTS: usize = 4096;
 /// Threads of a block that selects.
 const THREADS: u32 = 1024;
 
-/// Which rows are wanted.
+/// The wanted rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted {
-    /// So many of the best, and those whose keys are lower by no more than the slack.
+    /// The given number of best rows, and those whose keys are lower by at most the slack.
     Best(usize, u32),
-    /// Those with this key or a larger one.
+    /// The rows with this key or a larger one.
     Reaching(u32),
 }
 
 impl Wanted {
-    /// What selections take of it: how many, where 0 is all, and the slack.
+    /// Returns the arguments for selections: the number of rows, with 0 for all, and the slack.
     const fn arguments<'a>(self) -> [Argument<'a>; 2] {
         match self {
             Self::Best(k, slack) => [Argument::word(k as u32), Argument::word(slack)],
@@ -37,7 +37,7 @@ impl Wanted {
     }
 }
 
-/// The rows that a launch looks at: `count` of them, `first`, `first + step` and so on.
+/// The rows of a launch: `count` of them, `first`, `first + step` and so on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chosen {
     pub(super) first: usize,
@@ -46,13 +46,13 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// What kernels take of it.
+    /// Returns the arguments for kernels.
     pub(super) fn arguments<'a>(self) -> [Argument<'a>; 3] {
         [self.first.into(), self.step.into(), self.count.into()]
     }
 }
 
-/// Queries of a launch, `padded` with those that stand for nothing, in what is uploaded for it.
+/// Queries of a launch, `padded` including padding, in the upload for it.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) count: usize,
@@ -60,8 +60,8 @@ pub(super) struct Asked {
     pub(super) packed: Packed,
 }
 
-/// What does a launch: queues the keys of the rows chosen, of all queries, which lie in `memory`. They go where `sink` says, the last
-/// arguments of kernels: all of them, or those that reach the bars.
+/// Launches a scan: queues the keys of the chosen rows for all queries, which are in `memory`. `sink`, the last
+/// arguments of kernels, says where they go: all keys, or those that reach the bars.
 pub(super) trait Scan {
     fn scan(
         &self,
@@ -72,10 +72,10 @@ pub(super) trait Scan {
     ) -> Result<(), CudaError>;
 }
 
-/// Rows for each query; `None` for one that more rows fit than there is room for.
+/// Rows for each query; `None` if more rows fit the query than there is room for.
 pub(super) type Lists = Vec<Option<Vec<u32>>>;
 
-/// The rows that may be wanted, for each of the queries: all that are, and some more.
+/// Returns the rows that may be wanted for each query: all wanted ones, and some more.
 pub(super) fn find(
     cuda: &mut Cuda,
     room: &mut Room,
@@ -114,13 +114,13 @@ pub(super) fn find_at_once(
     Ok(search.lists)
 }
 
-/// All rows for each query, where no fewer are wanted.
+/// Returns all rows for each query, if all are wanted.
 fn all(rows: usize, asked: &Asked, wanted: Wanted) -> Option<Vec<Vec<u32>>> {
     matches!(wanted, Wanted::Best(k, _) if k >= rows)
         .then(|| vec![(0..rows as u32).collect(); asked.count])
 }
 
-/// Rows of the sample for the best `k`, 0 where none is large enough.
+/// Returns the number of rows of the sample for the best `k`, 0 if no sample is large enough.
 ///
 /// About k · rows / sample rows reach its bar; these, and the keys of the sample, cost about the same.
 fn sample(rows: usize, k: usize) -> usize {
@@ -130,7 +130,7 @@ fn sample(rows: usize, k: usize) -> usize {
     if k <= sample { sample } else { 0 }
 }
 
-/// A search of rows that is under way.
+/// A running search of rows.
 pub(super) struct Search<'a, S> {
     pub(super) cuda: &'a mut Cuda,
     pub(super) memory: &'a mut DeviceBuffer<u8>,
@@ -141,12 +141,12 @@ pub(super) struct Search<'a, S> {
     sample: usize,
     padded: usize,
     pub(super) lists: Lists,
-    /// How many rows reached each query's bar in the last scan.
+    /// Number of rows that reached each query's bar in the last scan.
     pub(super) counts: Vec<u32>,
 }
 
 impl<'a, S: Scan> Search<'a, S> {
-    /// Uploads the queries, with bars and counts as they are at first.
+    /// Uploads the queries, with initial bars and counts.
     fn begin(
         cuda: &'a mut Cuda,
         room: &'a mut Room,
@@ -165,7 +165,7 @@ impl<'a, S: Scan> Search<'a, S> {
             Wanted::Best(k, _) => (0, sample(rows, k), (2 * k).max(LEAST_RESULTS)),
             Wanted::Reaching(bar) => (bar, 0, MOST_RESULTS),
         };
-        // Queries that stand for nothing have a bar that next to nothing reaches.
+        // Queries of padding have a bar that almost nothing reaches.
         let mut bars = vec![u32::MAX; padded];
         bars[..count].fill(bar);
         let bars = packed.push(&bars);
@@ -188,7 +188,7 @@ impl<'a, S: Scan> Search<'a, S> {
         })
     }
 
-    /// Fills in the lists of queries that have room.
+    /// Fills in the lists of the queries that have room.
     fn at_once(&mut self) -> Result<(), CudaError> {
         if self.sample > 0 {
             self.raise_by_sample()?;
@@ -197,8 +197,8 @@ impl<'a, S: Scan> Search<'a, S> {
         let Wanted::Best(k, _) = self.wanted else {
             return Ok(());
         };
-        // Of rows that reach the bar as many were kept as there is room for: their k-th best key is a higher bar. Each turn leaves about
-        // k / capacity of the rows; where it leaves more than half, most of their keys are equal.
+        // Of the rows that reach the bar, as many were kept as there is room for: their k-th best key is a higher bar.
+        // Each turn leaves about k / capacity of the rows; if it leaves more than half, most of their keys are equal.
         let mut last = u32::MAX;
         while let over = self.over()
             && over > 0
@@ -212,14 +212,14 @@ impl<'a, S: Scan> Search<'a, S> {
         Ok(())
     }
 
-    /// The most rows that reached the bar of a query without a list; 0 where all have theirs.
+    /// Returns the largest number of rows that reached the bar of a query without a list; 0 if all queries have lists.
     pub(super) fn over(&self) -> u32 {
         let lists = self.lists.iter().zip(&self.counts);
         let without = lists.filter(|(list, _)| list.is_none());
         without.map(|(_, &count)| count).max().unwrap_or(0)
     }
 
-    /// Makes bars of the keys of a sample.
+    /// Sets the bars from the keys of a sample.
     fn raise_by_sample(&mut self) -> Result<(), CudaError> {
         let (memory, places) = (&*self.memory, &self.places);
         let keys = memory.at(places.keys);
@@ -242,7 +242,8 @@ impl<'a, S: Scan> Search<'a, S> {
         }
     }
 
-    /// Makes higher bars for queries that more rows fit than have room, of the keys of those that have, and has their counts begin anew.
+    /// Raises the bars of queries that more rows fit than there is room for, using the kept keys, and resets their
+    /// counts.
     fn raise_by_found(&mut self) -> Result<(), CudaError> {
         let (memory, places) = (&*self.memory, &self.places);
         let [k, slack] = self.wanted.arguments();
@@ -297,13 +298,13 @@ impl<'a, S: Scan> Search<'a, S> {
         ];
         let queries = self.lists.len();
         let grid = Grid::new(queries as u32, THREADS);
-        // SAFETY: of each query there are a count, as many candidates where these are no more than the capacity, and room for rows and
-        // how many they are.
+        // SAFETY: of each query there are a count, as many candidates where these are no more than the capacity, and
+        // room for rows and how many they are.
         unsafe {
             self.cuda
                 .launch("search_select", "search_keep", grid, &arguments)?;
         }
-        // What was found and kept lies behind the counts.
+        // The found and kept rows are stored after the counts.
         let mut words = vec![0_u32; self.padded + queries * (1 + places.results)];
         self.cuda
             .read_at(self.memory, places.counts, bytes_of_mut(&mut words))?;

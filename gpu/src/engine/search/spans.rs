@@ -1,11 +1,11 @@
-//! Candidates that the host selects among, for queries that more rows fit than the device has room for.
+//! Selection among candidates on the host, for queries that more rows fit than the device has room for.
 
 use super::scan::{Scan, Search, Wanted};
 use crate::engine::device::{bytes_of, bytes_of_mut};
 use crate::engine::error::CudaError;
 
 impl<S: Scan> Search<'_, S> {
-    /// So many candidates of a query.
+    /// Reads so many candidates of a query.
     pub(super) fn found(&mut self, query: usize, count: usize) -> Result<Vec<u64>, CudaError> {
         let mut found = vec![0_u64; count];
         let place = self.places.found + 8 * query * self.places.capacity;
@@ -14,7 +14,7 @@ impl<S: Scan> Search<'_, S> {
         Ok(found)
     }
 
-    /// Of candidates leaves those that may be wanted, as `search_keep` does.
+    /// Keeps the candidates that may be wanted, as `search_keep` does.
     pub(super) fn select(&self, found: &mut Vec<u64>) {
         if let Wanted::Best(k, slack) = self.wanted
             && k < found.len()
@@ -26,8 +26,8 @@ impl<S: Scan> Search<'_, S> {
         }
     }
 
-    /// Fills in the lists that had no room: all candidates, of so many rows at a time that they have. That is slow where nearly all rows
-    /// fit equally well, and never wrong.
+    /// Fills in the lists that had no room: reads all candidates, for as many rows at a time as there is room for. This
+    /// is slow if nearly all rows fit equally well, but always correct.
     pub(super) fn in_spans(&mut self) -> Result<(), CudaError> {
         let most = self.over() as u64;
         if most == 0 {
@@ -37,7 +37,8 @@ impl<S: Scan> Search<'_, S> {
         let without = lists.filter(|(_, list)| list.is_none());
         let mut gathered: Vec<_> = without.map(|(query, _)| (query, Vec::new())).collect();
         let capacity = self.places.capacity;
-        // Half of what has room if they lie evenly; of as many rows as there is room for, all have it.
+        // Half of the rows that have room if the candidates are spread evenly. At least the capacity: so many rows
+        // always have room.
         let even = self.rows as u64 * capacity as u64 / 2 / most;
         let mut span = (even as usize).max(capacity);
         let mut first = 0;
@@ -74,12 +75,12 @@ impl<S: Scan> Search<'_, S> {
     }
 }
 
-/// A candidate's key.
+/// Returns the key of a candidate.
 const fn key_of(candidate: u64) -> u32 {
     (candidate >> 32) as u32
 }
 
-/// The rows of candidates.
+/// Returns the rows of candidates.
 pub(super) fn rows_of(candidates: &[u64]) -> Vec<u32> {
     candidates
         .iter()

@@ -9,14 +9,14 @@ use crate::engine::context::Context;
 use crate::engine::error::{CudaError, Status};
 use crate::engine::stream::Event;
 
-/// Slots of one size, made together when the first is needed.
+/// Slots of one size, allocated together when the first is needed.
 pub(super) struct Ring {
     context: Arc<Context>,
     count: usize,
     /// Bytes of a slot.
     size: usize,
     slots: Option<Slots>,
-    /// The slot that was used longest ago.
+    /// The least recently used slot.
     next: usize,
 }
 
@@ -39,7 +39,7 @@ impl Ring {
         self.count
     }
 
-    /// The next slot in turn, which no copy uses any more: waits for that, and tells what failed before.
+    /// Returns the next slot in turn, after waiting until no copy uses it; reports an earlier failure.
     pub(super) fn next(&mut self) -> Result<usize, CudaError> {
         if self.slots.is_none() {
             self.slots = Some(Slots::new(&self.context, self.count, self.size)?);
@@ -55,14 +55,14 @@ impl Ring {
         slots.expect("slots are numbered once they are made")
     }
 
-    /// Where a slot that [`Ring::next`] gave begins.
+    /// Returns the start of a slot from [`Ring::next`].
     pub(super) fn bytes(&self, slot: usize) -> NonNull<u8> {
         assert!(slot < self.count);
         // SAFETY: there are so many slots, of this size, one behind the other.
         unsafe { self.made().bytes.add(slot * self.size) }
     }
 
-    /// The mark of the last copy that used a slot that [`Ring::next`] gave.
+    /// Returns the mark of the last copy that used a slot from [`Ring::next`].
     pub(super) fn used(&self, slot: usize) -> &Event {
         &self.made().used[slot]
     }
@@ -100,7 +100,7 @@ impl Slots {
         };
         let bytes = count.checked_mul(size).ok_or_else(|| full.clone())?;
         let mut pointer: *mut c_void = std::ptr::null_mut();
-        // No flags: write-combined memory, which others take, is slow to read from.
+        // No flags: write-combined memory, the usual choice, is slow to read.
         let got = context.call("cuMemHostAlloc", |api| {
             // SAFETY: the pointer is to a pointer; `drop` frees the memory.
             unsafe { api.cuMemHostAlloc(&mut pointer, bytes, 0) }
@@ -111,7 +111,7 @@ impl Slots {
                 bytes,
                 used,
             }),
-            // It is the host's memory that ran out: a smaller chunk would not help.
+            // The host's memory ran out: a smaller chunk would not help.
             (Err(CudaError::OutOfMemory { .. }) | Ok(()), _) => Err(full),
             (Err(error), _) => Err(error),
         }
@@ -120,7 +120,7 @@ impl Slots {
 
 impl Drop for Slots {
     fn drop(&mut self) {
-        // What still copies from or to them must be done first.
+        // Copies from or to the slots must end first.
         for used in &self.used {
             used.settle();
         }

@@ -1,4 +1,4 @@
-//! Long groups: one after another is looked at whole, and then coded with what that decided.
+//! Long groups: each is surveyed as a whole, and then encoded with the resulting decision.
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
 use tercet_core::number::{Stats, bits};
@@ -24,7 +24,7 @@ pub(super) struct Long<'a, 's, H> {
 
 impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
     pub(super) fn new(job: Job<'a, 's, H>) -> Self {
-        // More bins than it must have: fewer passes over the values.
+        // More bins than required, for fewer passes over the values.
         let bins = match job.method.scratch_len(job.groups.len) {
             0 => 0,
             _ => BINS,
@@ -40,7 +40,7 @@ impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
         }
     }
 
-    /// Looks at a group and decides how it is coded.
+    /// Surveys a group and decides how it is encoded.
     fn settle(&mut self, group: usize) -> Result<(Plan, Step), Error> {
         let job = &mut self.job;
         let group = Span {
@@ -99,7 +99,7 @@ impl<H: ConversionSteps> Encoder for Long<'_, '_, H> {
     }
 }
 
-/// One group that is looked at. Nothing is coded: what is to be done with it, and its scale, are what remains.
+/// A group that is surveyed. Nothing is encoded: the results are the plan for it and its scale.
 struct Survey<'a, 's, H> {
     steps: &'a mut H,
     group: Span<'a, 's>,
@@ -109,7 +109,7 @@ struct Survey<'a, 's, H> {
     step: Step,
 }
 
-/// What stops work on a group.
+/// The reason why work on a group stops.
 enum SurveyError {
     Quant(QuantError),
     Host(Error),
@@ -149,7 +149,7 @@ impl<H: ConversionSteps> QuantizeProblem for Survey<'_, '_, H> {
     }
 
     fn read_magnitudes(&mut self, _: usize, out: &mut [u32]) -> Result<(), SurveyError> {
-        // Groups this small never come here, yet the contract holds.
+        // Groups this small never come here, but the contract holds.
         let mut values = vec![0.0; out.len()];
         let Span { source, first, .. } = self.group;
         source.read(first, &mut values).map_err(SurveyError::Host)?;
@@ -167,8 +167,8 @@ impl<H: ConversionSteps> QuantizeProblem for Survey<'_, '_, H> {
         done.map_err(SurveyError::Host)
     }
 
-    /// Keeps the plan. What it codes is counted, at the cost of a read, where the scale is a mean over that; else the scale only
-    /// depends on whether there is any, which the largest magnitude tells.
+    /// Keeps the plan. If the scale is a mean over the nonzero codes, it counts these, which takes another read.
+    /// Otherwise the scale only depends on whether there are any, which the largest magnitude shows.
     fn apply(&mut self, _: usize, plan: &Plan) -> Result<Applied, SurveyError> {
         self.plan = Some(*plan);
         match *plan {

@@ -1,8 +1,8 @@
 //! int8 and ternary codes with scales beside them.
 //!
-//! Short groups, such as rows, are quantized many at once, in one read of the values. A long group, such as a
-//! whole tensor, is first looked at, which takes a read of its own (more for rules that count), and then
-//! coded chunk by chunk. Statistics, bins and counts are exact integers, so the split does not show.
+//! Short groups, such as rows, are quantized many at once, in one read of the values. A long group, such as a whole
+//! tensor, is first surveyed in a separate read (more for rules that count), and then encoded chunk by chunk.
+//! Statistics, bins and counts are exact integers, so the result does not depend on the split.
 
 mod long;
 mod short;
@@ -16,10 +16,10 @@ use super::stream::{Sink, stream};
 use crate::source::Source;
 use crate::{Error, Progress};
 
-/// Groups of up to this many values (256 KiB as `f32`) are done whole.
+/// Groups of up to this many values (256 KiB as `f32`) are quantized as a whole.
 const WHOLE: usize = 1 << 16;
 
-/// Quantizes a tensor of plain floats. The parts are codes, scales, and zero points where the method has them.
+/// Quantizes a tensor of plain floats. The parts are codes, scales, and zero points if the method has them.
 pub(super) fn quantize(
     steps: &mut impl ConversionSteps,
     source: &Source<'_>,
@@ -47,7 +47,7 @@ pub(super) fn quantize(
     }
 }
 
-/// A tensor on its way, whatever its groups.
+/// A tensor in conversion, with any groups.
 struct Job<'a, 's, H> {
     steps: &'a mut H,
     source: &'a Source<'s>,
@@ -58,7 +58,7 @@ struct Job<'a, 's, H> {
 }
 
 impl<H> Job<'_, '_, H> {
-    /// Whether there is a third part.
+    /// True if there is a third part.
     fn has_zero_points(&self) -> bool {
         self.method == Method::Affine
     }

@@ -14,9 +14,9 @@ use crate::source::{CHUNK, signed_mut};
 /// A tensor of short groups.
 pub(super) struct Short<'a, 's, H> {
     pub(super) job: Job<'a, 's, H>,
-    /// Those of the chunk's groups.
+    /// Scales of the chunk's groups.
     scales: Vec<f32>,
-    /// Likewise, or none.
+    /// Zero points of the chunk's groups, or empty.
     zero_points: Vec<i8>,
 }
 

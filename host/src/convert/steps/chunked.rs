@@ -1,4 +1,4 @@
-//! An engine that was given: it gets the values of a chunk, and the processor reads them in and measures what they lost.
+//! A given engine: it receives the values of a chunk, and the processor reads them and measures the loss.
 
 use tercet_core::engine::{
     MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem, Refused,
@@ -22,12 +22,12 @@ use crate::parallel::each::{chunks, chunks_mut};
 use crate::parallel::palette::Matrix;
 use crate::source::{self, CHUNK, Restored, TILE, on_engine, signed_mut};
 
-/// An engine, and the processor's threads for what it has no room for, and for floats that are only narrowed.
+/// An engine, and the processor's threads for chunks that it has no room for, and for floats that are only narrowed.
 pub(in crate::convert) struct ChunkedSteps<'e, E> {
     shared: Shared<'e, E>,
-    /// A chunk, where it does not lie in memory as `f32`.
+    /// A chunk, if it is not in memory as `f32`.
     values: Vec<f32>,
-    /// Codes of a part that is only looked at.
+    /// Codes of a part that is only surveyed.
     codes: Vec<i8>,
 }
 
@@ -40,8 +40,8 @@ impl<'e, E: FlowEngine> ChunkedSteps<'e, E> {
         }
     }
 
-    /// Has the engine work on each chunk of a part as on a group of its own: `step` does it, and `fallback` what the engine has
-    /// no room for.
+    /// Lets the engine work on each chunk of a part as a separate group: `step` does it, and `fallback` does chunks
+    /// that the engine has no room for.
     fn parts<T>(
         &mut self,
         part: Span<'_, '_>,
@@ -83,7 +83,7 @@ impl<'e, E: FlowEngine> ChunkedSteps<'e, E> {
 
 /// Codes that become floats.
 impl<E: FlowEngine> ChunkedSteps<'_, E> {
-    /// The engine restores a chunk; the processor narrows it, unless it is wanted as it is restored.
+    /// The engine restores a chunk, and the processor narrows it if needed.
     fn restore(
         &mut self,
         chunk: Span<'_, '_>,
@@ -120,7 +120,7 @@ impl<E: FlowEngine> ChunkedSteps<'_, E> {
     }
 }
 
-/// Refuses values as [`floats::narrow`] to `f32` does, which changes no other.
+/// Refuses values as [`floats::narrow`] to `f32` does, which changes no other value.
 fn finite(chunk: Span<'_, '_>, values: &[f32]) -> Result<(), Error> {
     let bad = |values: &[f32]| values.iter().position(|x| !x.is_finite());
     chunks(values, TILE).try_each(|tile, values| match bad(values) {
@@ -132,7 +132,7 @@ fn finite(chunk: Span<'_, '_>, values: &[f32]) -> Result<(), Error> {
     })
 }
 
-/// Narrows restored values, by all threads.
+/// Narrows restored values, on all threads.
 fn narrow(chunk: Span<'_, '_>, codec: &Codec, values: &[f32], out: &mut [u8]) -> Result<(), Error> {
     let tiles = chunks(values, TILE).zip(chunks_mut(out, codec.bytes(TILE)));
     let narrowed = tiles.try_each(|tile, (values, out)| {
@@ -142,7 +142,7 @@ fn narrow(chunk: Span<'_, '_>, codec: &Codec, values: &[f32], out: &mut [u8]) ->
     narrowed.map_err(|reason| Error::tensor(chunk.source.path, chunk.source.tensor.name, reason))
 }
 
-/// A refusal of values that begin where `chunk` does.
+/// Returns the error for values that begin at the start of `chunk`.
 fn refused(chunk: Span<'_, '_>, fault: EngineError) -> Error {
     match fault {
         EngineError::Refused(Refused::Quantize(error)) => refuse(chunk.source, chunk.first, error),
@@ -150,7 +150,7 @@ fn refused(chunk: Span<'_, '_>, fault: EngineError) -> Error {
     }
 }
 
-/// The values of a chunk.
+/// Returns the values of a chunk.
 fn gather<'b, E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     chunk: Span<'b, '_>,
@@ -260,7 +260,7 @@ impl<E: FlowEngine> ConversionSteps for ChunkedSteps<'_, E> {
         span: MagnitudeSpan,
         bins: &mut [MagnitudeBin],
     ) -> Result<(), Error> {
-        // Into a table of its own: what ran out of room in the middle of a part counts for nothing.
+        // Count into a separate table, so that a part that ran out of room in the middle does not count.
         let empty = || vec![MagnitudeBin::EMPTY; span.bins()];
         self.parts(
             part,

@@ -1,7 +1,7 @@
-//! Who does the steps of a conversion: the threads of the processor, or an engine that was given.
+//! The engine of a conversion's steps: the threads of the processor, or a given engine.
 //!
-//! A conversion reads a tensor chunk by chunk and decides by what the chunks tell; these are the steps over the values
-//! themselves. Each has the same bits by either.
+//! A conversion reads a tensor chunk by chunk and makes decisions from the chunks; these are the steps over the values
+//! themselves. Both give the same bits.
 
 pub(super) mod chunked;
 pub(super) mod tiled;
@@ -18,16 +18,16 @@ use super::span::Span;
 use super::weighed::Weighed;
 use crate::Error;
 
-/// Values of a group that one thread takes whole; of a larger one, values a task.
+/// Values of a group that one thread takes as a whole; for a larger group, values per task.
 pub(super) const PALETTE_TILE: usize = 1 << 16;
 
 /// Does the steps of conversions, of one tensor after another.
 pub(super) trait ConversionSteps: Send {
-    /// Values of the longest group of a palette that is encoded as one; longer ones go through the processor in parts.
+    /// Values of the longest group of a palette that is encoded as one; the processor encodes longer ones in parts.
     const WHOLE_PALETTE: usize;
 
-    /// Codes a chunk of whole blocks, or of floats, into as many bytes as they take; returns how many blocks were flushed.
-    /// Measures it too where there is a `loss` to go on with.
+    /// Encodes a chunk of whole blocks, or of floats, into as many bytes as they take; returns the number of flushed
+    /// blocks. If there is a `loss` to continue, also measures the chunk.
     fn stream(
         &mut self,
         chunk: Span<'_, '_>,
@@ -45,7 +45,8 @@ pub(super) trait ConversionSteps: Send {
         out: Output<'_>,
     ) -> Result<u64, Error>;
 
-    /// The statistics of a part of a group, with its sum or only its extremes. Indices count from the part's start.
+    /// Returns the statistics of a part of a group, with its sum or only its extremes. Indices count from the part's
+    /// start.
     fn stats(&mut self, part: Span<'_, '_>, with_sum: bool) -> Result<Stats, Error>;
 
     /// Adds the magnitudes of a part of a group to `bins`, as [`tercet_core::engine::QuantizeProblem::magnitudes`].
@@ -56,10 +57,10 @@ pub(super) trait ConversionSteps: Send {
         bins: &mut [MagnitudeBin],
     ) -> Result<(), Error>;
 
-    /// What a plan would code of a part of a group.
+    /// Counts the values of a part of a group that a plan would encode.
     fn count(&mut self, part: Span<'_, '_>, plan: &Plan) -> Result<Applied, Error>;
 
-    /// Codes a chunk by what was settled for its groups, and measures it.
+    /// Encodes a chunk with the decisions for its groups, and measures it.
     fn apply(
         &mut self,
         chunk: Span<'_, '_>,
@@ -68,7 +69,7 @@ pub(super) trait ConversionSteps: Send {
         loss: &mut Loss,
     ) -> Result<(), Error>;
 
-    /// Encodes groups of a palette whole.
+    /// Encodes whole groups of a palette.
     fn palette(
         &mut self,
         matrix: &Weighed<'_, '_>,
@@ -76,12 +77,12 @@ pub(super) trait ConversionSteps: Send {
         out: palette::Output<'_>,
     ) -> Result<Encoded, Error>;
 
-    /// The name of the engine that is to do it all.
+    /// Returns the name of the requested engine.
     fn name(&self) -> String;
 
-    /// The names of who worked since the last call.
+    /// Returns the names of the engines that worked since the last call.
     fn worked(&mut self) -> String;
 
-    /// Why the processor did work that an engine was to do, if it did.
+    /// Returns why the processor did work of the engine, if it did.
     fn note(&self) -> Option<String>;
 }

@@ -21,10 +21,10 @@ use crate::parallel::palette::encode;
 use crate::simd::{Ahead, Backend, Stores};
 use crate::source::{TILE, tiles, windows};
 
-/// Tiles that are counted into one table of bins, at the least: 262,144 values.
+/// Minimum number of tiles that are counted into one table of bins: 262,144 values.
 const TILES_A_TABLE: usize = 16;
 
-/// All threads of the pool, by [`Backend::default`].
+/// All threads of the pool, with [`Backend::default`].
 pub(in crate::convert) struct TiledSteps;
 
 impl ConversionSteps for TiledSteps {
@@ -40,7 +40,7 @@ impl ConversionSteps for TiledSteps {
         runs::encode(chunk, codec, out, loss)
     }
 
-    /// Some groups at a time a thread.
+    /// Each thread takes some groups at a time.
     fn groups(
         &mut self,
         chunk: Span<'_, '_>,
@@ -81,7 +81,7 @@ impl ConversionSteps for TiledSteps {
                         .map(|report| report.flushed)
                         .map_err(|error| refuse(chunk.source, first, error))
                 },
-                // In order, so that the lowest index is the one reported.
+                // In order, so that the lowest index is reported.
                 |a, b| Ok(a? + b?),
             )
             .transpose()?;
@@ -102,7 +102,7 @@ impl ConversionSteps for TiledSteps {
         let empty = || vec![MagnitudeBin::EMPTY; span.bins()];
         for window in windows(first, len) {
             let (_, table) = numbers(0..window.len().div_ceil(TILE))
-                // A table a job, which takes as long to merge as a tile to count.
+                // A table per job; merging one takes as long as counting a tile.
                 .at_least(TILES_A_TABLE)
                 .try_fold(
                     || (Vec::new(), empty()),
@@ -174,7 +174,7 @@ impl ConversionSteps for TiledSteps {
     }
 }
 
-/// Adds what was counted elsewhere.
+/// Adds counts from elsewhere.
 pub(super) fn add(bins: &mut [MagnitudeBin], more: &[MagnitudeBin]) {
     for (bin, more) in bins.iter_mut().zip(more) {
         bin.merge(more);

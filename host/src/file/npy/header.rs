@@ -1,12 +1,13 @@
-//! The header of an npy file: a Python dictionary of three entries, of the few forms that NumPy writes.
+//! The header of an npy file: a Python dictionary of three entries, in the few forms that NumPy writes.
 //!
-//! `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`. The crates that read npy files read every literal of Python
-//! for it, with a parser generator and numbers of any length, which take longer to build than the rest of what Tercet depends on.
+//! `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`. The crates that read npy files parse every Python
+//! literal for it, with a parser generator and numbers of any length, and take longer to build than all other
+//! dependencies of Tercet.
 
-/// What a header says.
+/// The content of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// A type string; `None`: a record's fields, which are not read further.
+    /// A type string; `None` for a record, whose fields are not read further.
     pub(super) descr: Option<String>,
     pub(super) fortran_order: bool,
     pub(super) shape: Vec<u64>,
@@ -18,7 +19,7 @@ const MAX_HEADER: usize = 65_536;
 const ALIGN: usize = 64;
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// Reads the header of a file, and where its values begin.
+/// Reads the header of a file, and returns the start of its values.
 pub(super) fn read(bytes: &[u8]) -> Result<(Header, usize), String> {
     const TRUNCATED: &str = "it ends inside its header";
     let rest = bytes.strip_prefix(MAGIC).ok_or(TRUNCATED)?;
@@ -42,11 +43,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Header, usize), String> {
     Ok((parse(text)?, start))
 }
 
-/// The header of an array in C order, padded so that its values begin aligned.
+/// Returns the header of an array in C order, padded so that its values are aligned.
 pub(super) fn write(descr: &str, shape: &[usize]) -> Vec<u8> {
     let shape: String = shape.iter().map(|size| format!("{size}, ")).collect();
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
-    // Magic, version and length before it, a new line behind it.
+    // Magic, version and length come before it, a new line after it.
     let padded = (10 + text.len() + 1).next_multiple_of(ALIGN) - 11;
     let length = u16::try_from(padded + 1).expect("a shape has far fewer than thousands of sizes");
     let mut header = [&MAGIC[..], &[1, 0], &length.to_le_bytes()].concat();
@@ -92,7 +93,7 @@ fn parse(text: &[u8]) -> Result<Header, String> {
     })
 }
 
-/// What is yet to be read.
+/// The rest to be read.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -124,7 +125,7 @@ impl<'a> Rest<'a> {
         )
     }
 
-    /// Bytes up to one that `end` holds for, or to the end.
+    /// Reads bytes up to the first for which `end` is true, or to the end.
     fn until(&mut self, end: impl FnMut(&u8) -> bool) -> &'a [u8] {
         let found = self.0.iter().position(end);
         let (part, rest) = self.0.split_at(found.unwrap_or(self.0.len()));
@@ -132,7 +133,7 @@ impl<'a> Rest<'a> {
         part
     }
 
-    /// A string in quotes of either kind. NumPy escapes nothing in the keys, nor in the types of numbers.
+    /// Reads a string in quotes of either kind. NumPy escapes nothing in the keys or in the types of numbers.
     fn text(&mut self) -> Result<String, String> {
         let quote = self.peek().filter(|byte| matches!(byte, b'\'' | b'"'));
         let quote = quote.unwrap_or(b'\'');
@@ -152,7 +153,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// A tuple or a list of sizes.
+    /// Reads a tuple or a list of sizes.
     fn sizes(&mut self) -> Result<Vec<u64>, String> {
         let close = if self.take(b'[') {
             b']'
@@ -175,7 +176,7 @@ impl<'a> Rest<'a> {
         match self.peek() {
             Some(b'0'..=b'9') => {}
             Some(b'-') => return Err("a size in its header is negative".to_owned()),
-            // Says what it is.
+            // The error says what is expected.
             _ => self.expect(b'0')?,
         }
         let digits = self.until(|&byte| byte != b'_' && !byte.is_ascii_alphanumeric());
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_aligned_and_read_back() {
-        // Two texts that end at the boundary and past it, among the rest.
+        // They include two texts that end at the boundary and just past it.
         for dims in 0..40 {
             let shape = vec![7; dims];
             let header = write("<f4", &shape);

@@ -1,13 +1,13 @@
-//! Which tensor makes a header invalid: the format's own library tells the rule, seldom the tensor.
+//! Finds the tensor that makes a header invalid: the format's own library reports the rule, but seldom the tensor.
 
 use safetensors::Dtype;
 use serde_json::{Value, from_value};
 
 use crate::order::order;
 
-/// The first tensor at fault, and its fault; `None` where the fault is in no one tensor.
+/// Returns the first faulty tensor, and its fault; `None` if no single tensor is at fault.
 ///
-/// Offsets count from the start of the data, as the header has them.
+/// Offsets count from the start of the data, as in the header.
 pub(super) fn find(header: &[u8]) -> Option<(String, String)> {
     let Value::Object(entries) = serde_json::from_slice(header).ok()? else {
         return None;
@@ -36,7 +36,7 @@ pub(super) fn find(header: &[u8]) -> Option<(String, String)> {
     None
 }
 
-/// Where a tensor's data begins and ends, if its type and shape take so many bytes.
+/// Returns the start and end of a tensor's data, if its type and shape take so many bytes.
 fn span(entry: &Value) -> Result<(usize, usize), String> {
     let field = |name| entry.get(name).cloned().unwrap_or_default();
     let dtype = field("dtype");

@@ -1,8 +1,8 @@
-//! Safetensors: eight bytes of header length, a JSON header, then the tensors back to back.
+//! Safetensors: eight bytes with the header's length, a JSON header, then the tensors back to back.
 //!
-//! Read: all of it, single files and files sharded under a `*.safetensors.index.json`. Written: tensors ordered by
-//! falling alignment, as the format's own library does, so that every tensor is aligned to its type; the header
-//! padded with spaces to eight bytes; metadata sorted by key, so that one input gives one file.
+//! It reads the whole format, single files and files that are sharded under a `*.safetensors.index.json`. It writes
+//! tensors ordered by falling alignment, as the format's own library does, so that every tensor is aligned to its type.
+//! The header is padded with spaces to eight bytes, and metadata is sorted by key, so that one input gives one file.
 
 mod fault;
 
@@ -26,7 +26,7 @@ const FORMAT: &str = "safetensors";
 /// The format's own bound on the JSON header.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// True where a header of believable length that begins with `{` follows; anything else is another format.
+/// True if a header of plausible length that begins with `{` follows; anything else is another format.
 pub(crate) fn plausible(bytes: &[u8]) -> bool {
     bytes.len() > 8 && bytes[8] == b'{'
 }
@@ -41,7 +41,7 @@ pub(crate) fn read(map: Map) -> Result<Contents, Error> {
     })
 }
 
-/// Reads an index: the shards it names, in the order of their names.
+/// Reads an index: the shards that it names, in the order of their names.
 pub(crate) fn read_sharded(index: Map) -> Result<Contents, Error> {
     #[derive(Deserialize)]
     struct Index {
@@ -66,7 +66,7 @@ pub(crate) fn read_sharded(index: Map) -> Result<Contents, Error> {
     };
     let mut metadata = BTreeMap::new();
     for (file, shard) in shards.into_iter().enumerate() {
-        // An index comes from the network: it must not name files elsewhere.
+        // An index may come from the network: it must not name files elsewhere.
         if Path::new(shard)
             .file_name()
             .is_none_or(|name| name != shard)
@@ -134,7 +134,7 @@ fn parse(
             bytes.len() - 8
         ))
     })?;
-    // Parsed by the crate's `Metadata` alone: its `read_metadata` adds unchecked header and tensor lengths.
+    // Uses only the crate's `Metadata` type: its `read_metadata` adds unchecked header and tensor lengths.
     let header: Header = serde_json::from_slice(header).map_err(|e| match fault::find(header) {
         Some((name, reason)) => Error::tensor(path, &name, format!("bad {FORMAT} file: {reason}")),
         None => bad(e.to_string()),
@@ -203,7 +203,7 @@ fn read_dtype(dtype: Dtype) -> DType {
     }
 }
 
-/// The safetensors type of a type; `None` where it has none.
+/// Returns the safetensors type of a type; `None` if it has none.
 pub(crate) fn write_dtype(dtype: DType) -> Option<Dtype> {
     Some(match dtype {
         DType::F64 => Dtype::F64,
@@ -228,7 +228,7 @@ pub(crate) fn write_dtype(dtype: DType) -> Option<Dtype> {
 #[derive(Debug)]
 pub(crate) struct Writer {
     output: Output,
-    /// Next free position and end of each part, in the order they were given.
+    /// Next free position and end of each part, in the given order.
     parts: Vec<(u64, u64)>,
 }
 
@@ -240,7 +240,7 @@ impl Writer {
         parts: &[Part],
     ) -> Result<Self, Error> {
         let width = |index: usize| width(parts[index].dtype);
-        // The widest first; tensors of one width keep the order they came in.
+        // The widest first; tensors of equal width keep their order.
         let order = order(parts.len(), &|a, b| width(b).cmp(&width(a)));
 
         let mut header = serde_json::Map::new();
@@ -311,7 +311,7 @@ impl Writer {
     }
 }
 
-/// Bytes of the alignment that a type asks for.
+/// Returns the alignment of a type in bytes.
 fn width(dtype: DType) -> usize {
     match dtype.block() {
         (1, bytes) => bytes,

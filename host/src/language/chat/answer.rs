@@ -1,4 +1,4 @@
-//! An answer: a prompt of which the cache holds the beginning, continued.
+//! An answer: continues a prompt whose beginning may be in the cache.
 
 use std::time::Duration;
 
@@ -7,42 +7,44 @@ use crate::engine::FlowEngine;
 use crate::language::run::Decoder;
 use crate::language::{Drafter, Generated, Generation, generate};
 
-/// What a sequence of a cache holds: the tokens that were taken in.
+/// The content of a sequence of a cache: the evaluated tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     tokens: Vec<u32>,
 }
 
-/// What came of a prompt.
+/// The result of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Answer {
-    /// What was drawn; its digest is of this answer's logits, its prompt's time that of tokens which were not held.
+    /// The drawn tokens. The digest covers this answer's logits, and the prompt's time that of the tokens not in the
+    /// cache.
     pub generated: Generated,
-    /// Tokens of the prompt that the cache held.
+    /// Tokens of the prompt that were in the cache.
     pub cached: usize,
-    /// Whether it was stopped.
+    /// True if it was stopped.
     pub stopped: bool,
 }
 
 impl Held {
-    /// What a cache that was put back holds.
+    /// Returns the content of a restored cache.
     pub(super) fn of(tokens: Vec<u32>) -> Self {
         Self { tokens }
     }
 
-    /// The tokens in the cache.
+    /// Returns the tokens in the cache.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// Continues a prompt in sequence 0. As many of its first tokens as the cache holds are not taken in again; what it holds behind
-    /// them is forgotten, and so are all where a window's ring has overwritten what they attend to. The answer's bits do not depend on it.
+    /// Continues a prompt in sequence 0. First tokens that are already in the cache are not evaluated again. Tokens
+    /// after them are removed from the cache, and so are all tokens if a window's ring has overwritten positions that
+    /// they attend to. The answer's bits do not depend on the cache.
     ///
-    /// `stops` is asked between steps; `each` gets every token and says whether to go on.
+    /// `stops` is called between steps; `each` receives every token and returns whether to continue.
     ///
     /// # Errors
-    /// Those of [`generate`]. What was taken in stays held.
+    /// Those of [`generate`]. Evaluated tokens stay in the cache.
     pub fn answer<E: FlowEngine>(
         &mut self,
         decoder: &mut Decoder<'_, '_, E>,
@@ -54,7 +56,7 @@ impl Held {
     ) -> Result<Answer, Error> {
         let same = self.tokens.iter().zip(prompt);
         let same = same.take_while(|(held, asked)| held == asked).count();
-        // The last token's logits are to be had.
+        // The last token's logits are needed.
         let same = same.min(prompt.len().saturating_sub(1));
         let cached = decoder.cut(0, same as u32) as usize;
         let mut text = prompt.to_vec();
@@ -74,11 +76,11 @@ impl Held {
             generated.prompt += took;
             Ok(generated)
         });
-        // Of a step that failed nothing is there.
+        // A failed step leaves nothing in the cache.
         text.truncate(decoder.len(0) as usize);
         self.tokens = text;
         let generated = done?;
-        // A last token that came before it was stopped is an end of its own.
+        // A last token that came before the stop is a regular end.
         let stopped = stopped && !generated.ended && generated.tokens.len() < how.tokens;
         Ok(Answer {
             generated,
@@ -88,7 +90,7 @@ impl Held {
     }
 }
 
-/// Takes a prompt in but for its last step; whether it got so far, and what it took.
+/// Evaluates a prompt except for its last step; returns whether it was not stopped, and the time.
 fn take_in<E: FlowEngine>(
     decoder: &mut Decoder<'_, '_, E>,
     prompt: &[u32],

@@ -1,28 +1,28 @@
-//! What was said so far, and what of it still fits a model's context.
+//! The conversation so far, and the part that still fits a model's context.
 
 use super::message::{Message, Role};
 use super::prompt::Prompts;
 use crate::Error;
 
-/// A conversation: a system message or none, then questions and answers in turn.
+/// A conversation: an optional system message, then questions and answers in turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     messages: Vec<Message>,
-    /// Messages behind the system message that prompts leave out: whole pairs, the oldest.
+    /// Number of messages after the system message that prompts leave out: whole pairs, the oldest.
     left_out: usize,
 }
 
-/// A conversation's next prompt.
+/// The next prompt of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
     /// Its tokens.
     pub tokens: Vec<u32>,
-    /// Messages that it leaves out and that the one before did not.
+    /// Number of messages that it leaves out and the one before did not.
     pub dropped: usize,
 }
 
 impl History {
-    /// A conversation in which nothing was said but how to answer.
+    /// Returns a conversation without questions, with an optional system message.
     pub fn new(system: Option<&str>) -> Self {
         let system = system.map(|content| Message::new(Role::System, content));
         Self {
@@ -31,10 +31,10 @@ impl History {
         }
     }
 
-    /// One that was kept elsewhere.
+    /// Returns a stored conversation.
     ///
     /// # Errors
-    /// [`Error::Options`] where messages do not alternate, or more are left out than there are pairs.
+    /// [`Error::Options`] if messages do not alternate, or more are left out than there are pairs.
     pub fn of(messages: Vec<Message>, left_out: usize) -> Result<Self, Error> {
         let history = Self { messages, left_out };
         let behind = &history.messages[history.system()..];
@@ -54,28 +54,28 @@ impl History {
         Ok(history)
     }
 
-    /// All that was said.
+    /// Returns all messages.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// How many messages behind the system message prompts leave out.
+    /// Returns the number of messages after the system message that prompts leave out.
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// Whether there is a system message.
+    /// Returns 1 if there is a system message, else 0.
     fn system(&self) -> usize {
         let first = self.messages.first();
         usize::from(first.is_some_and(|message| message.role == Role::System))
     }
 
-    /// The prompt of a question. Where it and `answer` tokens behind it are more than `context` positions, the oldest questions are
-    /// left out with their answers, from now on; the last token of an answer takes no position. Where nothing is left to leave out, the
-    /// answer may have less room. The history itself is as it was.
+    /// Returns the prompt of a question. If the prompt and `answer` tokens after it need more than `context` positions,
+    /// the oldest questions and their answers are left out from now on; the last token of an answer takes no position.
+    /// If nothing more can be left out, the answer may have less room. The messages of the history do not change.
     ///
     /// # Errors
-    /// [`Error::Options`] for a question that does not fit even alone; those of [`Prompts::tokens`].
+    /// [`Error::Options`] for a question that does not even fit alone; those of [`Prompts::tokens`].
     pub fn prompt(
         &mut self,
         prompts: &Prompts<'_>,

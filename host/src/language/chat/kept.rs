@@ -1,4 +1,4 @@
-//! A cache in a file: safetensors of tokens, keys and values, put back only where they came from.
+//! A cache in a file: safetensors of tokens, keys and values, which can be restored only to the same model and options.
 
 use std::path::{Path, PathBuf};
 
@@ -14,11 +14,11 @@ use crate::language::run::Decoder;
 use crate::model::Container;
 use crate::{DType, Error, Model};
 
-/// What the file says it is.
+/// The format that the file states.
 const FORMAT: &str = "tercet cache 1";
 
-/// Names of the tensors: tokens; of each page that is needed, layer, head and position of 64 the codes and the scale of keys and of
-/// values. Codes of FP8 are bytes of it.
+/// Names of the tensors: tokens; and for each needed page, layer, head and position of 64 the codes and the scale of
+/// keys and of values. Codes of FP8 are its bytes.
 const NAMES: [&str; 5] = ["tokens", "keys", "key_scales", "values", "value_scales"];
 
 /// A file with the keys and values of a sequence.
@@ -29,7 +29,7 @@ pub struct Kept {
     tokens: Vec<u32>,
 }
 
-/// What keys and values depend on beside the tokens, by its name in the file.
+/// Returns what keys and values depend on beside the tokens, with the names in the file.
 fn origin<E: FlowEngine>(
     decoder: &Decoder<'_, '_, E>,
     model: &ModelId,
@@ -64,7 +64,7 @@ fn origin<E: FlowEngine>(
     ]
 }
 
-/// Little-endian bytes of codes.
+/// Appends the little-endian bytes of codes.
 fn bytes(codes: PageCodes<'_>, into: &mut Vec<u8>) {
     match codes {
         PageCodes::Narrow(codes) => into.extend(codes.iter().map(|&code| code as u8)),
@@ -73,10 +73,10 @@ fn bytes(codes: PageCodes<'_>, into: &mut Vec<u8>) {
 }
 
 impl Kept {
-    /// Writes what sequence 0 needs to go on, whole or not at all, and returns the file's size.
+    /// Writes the data that sequence 0 needs to continue, completely or not at all, and returns the file's size.
     ///
     /// # Errors
-    /// [`Error::OutputExists`] where there is a file already that may not be overwritten; [`Error::Io`].
+    /// [`Error::OutputExists`] if there is already a file that may not be overwritten; [`Error::Io`].
     pub fn write<E: FlowEngine>(
         path: &Path,
         decoder: &Decoder<'_, '_, E>,
@@ -92,7 +92,7 @@ impl Kept {
         all[0].extend(held.tokens().iter().flat_map(|token| token.to_le_bytes()));
         for &page in &pages {
             let place = sequence.page(page * PAGE).unwrap_or_default();
-            // Of the last page only positions that there are.
+            // Only the existing positions of the last page.
             let count = (sequence.len() - page * PAGE).min(PAGE) as usize;
             for layer in 0..shape.layers {
                 for head in 0..shape.heads {
@@ -144,7 +144,7 @@ impl Kept {
         writer.finish()
     }
 
-    /// Opens a file and sees whether its tensors are whole; [`Kept::put_back`] says whose they are.
+    /// Opens a file and checks that its tensors are complete; [`Kept::put_back`] checks their origin.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::UnknownFile`], [`Error::BadFile`], [`Error::Tensor`].
@@ -175,11 +175,11 @@ impl Kept {
         })
     }
 
-    /// Puts keys and values back into sequence 0, and says what it holds then.
+    /// Restores keys and values to sequence 0, and returns its new content.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a cache of another model, or that was run otherwise, with what differs; for more positions than there is
-    /// room for, and for codes and scales that no cache has. The sequence is then empty.
+    /// [`Error::Unsupported`] for a cache of another model or of a run with other options, with the difference; for
+    /// more positions than there is room for, and for codes and scales that no cache has. The sequence is then empty.
     pub fn put_back<E: FlowEngine>(
         &self,
         decoder: &mut Decoder<'_, '_, E>,
@@ -215,7 +215,7 @@ impl Kept {
         sequence.restore(len, cache)?;
         let pages: Vec<u32> = sequence.kept().collect();
         let rows = pages.len() * shape.layers * shape.heads;
-        // Shape and type of a tensor fill its bytes; of both these are enough.
+        // Shape and type of a tensor match its bytes, so two of the three are enough.
         let tensor = |index: usize, wide: Option<bool>| {
             let size = match wide {
                 Some(wide) => shape.head * (1 + usize::from(wide)),
@@ -255,14 +255,14 @@ impl Kept {
     }
 }
 
-/// Codes of a page, apart from their bytes.
+/// Codes of a page, decoded from their bytes.
 enum Codes {
     Narrow(Vec<i8>),
     Wide(Vec<i16>),
 }
 
 impl Codes {
-    /// The first `count` of one of so many equal rows.
+    /// Returns the first `count` values of one of `rows` equal rows.
     fn of(bytes: &[u8], wide: bool, row: usize, count: usize, rows: usize) -> Self {
         let len = bytes.len() / rows;
         let bytes = &bytes[row * len..][..count * (1 + usize::from(wide))];
@@ -283,7 +283,7 @@ impl Codes {
     }
 }
 
-/// Bytes of a code.
+/// Returns the bytes per code.
 fn size(codes: PageCodes<'_>) -> usize {
     match codes {
         PageCodes::Narrow(_) => 1,

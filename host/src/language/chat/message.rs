@@ -1,19 +1,19 @@
-//! What is said in a conversation, and by whom.
+//! Messages of a conversation, and their roles.
 
-/// Who says something; templates know them by these names.
+/// The author of a message; templates use these names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// What a conversation begins with, if anything: how the model is to answer.
+    /// The optional start of a conversation: how the model is to answer.
     System,
-    /// Who asks.
+    /// The user.
     User,
     /// The model.
     Assistant,
 }
 
 impl Role {
-    /// The name in templates and sessions.
+    /// Returns the name in templates and sessions.
     pub const fn name(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -23,18 +23,18 @@ impl Role {
     }
 }
 
-/// Something said.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Message {
-    /// By whom.
+    /// Its author.
     pub role: Role,
-    /// The text, whatever it holds.
+    /// The text, with any content.
     pub content: String,
 }
 
 impl Message {
-    /// What someone says.
+    /// Returns a message.
     pub fn new(role: Role, content: impl Into<String>) -> Self {
         let content = content.into();
         Self { role, content }

@@ -1,4 +1,4 @@
-//! Conversations: a file's template, prompts of which the cache holds the beginning, and sessions that are kept.
+//! Conversations: a file's template, prompts that reuse the cache, and saved sessions.
 //!
 //! ```
 //! use tercet_core::model::Sampler;

@@ -1,9 +1,10 @@
-//! The tokens of a conversation: control tokens are the template's alone.
+//! The tokens of a conversation: only the template can make control tokens.
 //!
-//! A template's text and what people say end up in one text, and a vocabulary's control tokens are texts too. So
-//! what is said is looked through for them before: where one stands, or could be made with what the template puts beside it, a sign
-//! that stands nowhere else is put in, and the text is cut at control tokens that hold no such sign. Then the signs are taken out.
-//! A conversation without any such text is rendered as it is, and its tokens are those of llama.cpp with special tokens parsed.
+//! A template's text and the messages end up in one text, and a vocabulary's control tokens are texts too. So the
+//! messages are searched for control tokens before. If a message contains one, or could form one with the template's
+//! text beside it, a mark that occurs nowhere else is inserted, and control tokens that contain such a mark are not
+//! recognized. Then the marks are removed. A conversation without any such text is rendered unchanged, and its tokens
+//! are those of llama.cpp with special tokens parsed.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use super::template::{Template, TokenTexts};
 use crate::Error;
 use crate::language::tokenizer::{Specials, TokenKind, Tokenizer};
 
-/// A template joined to a model's vocabulary.
+/// A template with a model's vocabulary.
 #[derive(Debug)]
 pub struct Prompts<'t> {
     template: &'t Template,
@@ -24,7 +25,7 @@ pub struct Prompts<'t> {
 }
 
 impl<'t> Prompts<'t> {
-    /// Looks a vocabulary's control tokens up.
+    /// Looks up a vocabulary's control tokens.
     pub fn new(template: &'t Template, tokenizer: &'t Tokenizer) -> Self {
         let vocabulary = tokenizer.vocabulary();
         let text = |id: Option<u32>| {
@@ -45,16 +46,16 @@ impl<'t> Prompts<'t> {
         }
     }
 
-    /// The tokenizer.
+    /// Returns the tokenizer.
     pub fn tokenizer(&self) -> &'t Tokenizer {
         self.tokenizer
     }
 
-    /// The tokens of a conversation, with the beginning of an answer behind them. They begin with the token that begins
-    /// texts where the vocabulary says so, once.
+    /// Returns the tokens of a conversation, followed by the beginning of an answer. If the vocabulary says so, they
+    /// begin with the token that begins texts, once.
     ///
     /// # Errors
-    /// Those of [`Template::render`]; [`Error::Options`] for what the tokenizer refuses, and for no tokens at all.
+    /// Those of [`Template::render`]; [`Error::Options`] for text that the tokenizer refuses, and for no tokens at all.
     pub fn tokens(&self, messages: &[Message]) -> Result<Vec<u32>, Error> {
         let said = messages.iter().map(|message| message.content.as_str());
         let signs = Signs::beside(said.chain([self.template.source()])).ok_or_else(|| {
@@ -97,7 +98,7 @@ impl<'t> Prompts<'t> {
         let mut tokens = Vec::new();
         let mut from = 0;
         for (at, control) in self.controls.found(text) {
-            // What was cut before it reaches further than its beginning, or it is a text.
+            // An earlier match reaches beyond its beginning, or it is plain text.
             let is_said = text[..at].ends_with(signs.before);
             if at < from || is_said {
                 continue;
@@ -111,17 +112,17 @@ impl<'t> Prompts<'t> {
     }
 }
 
-/// Two characters that stand in no message, nor in the template.
+/// Two characters that occur in no message and not in the template.
 #[derive(Clone, Copy, Debug)]
 struct Signs {
-    /// Put into the text of a control token.
+    /// Inserted into the text of a control token.
     within: char,
-    /// Put before the text of a control token that is a single character.
+    /// Inserted before the text of a control token that is a single character.
     before: char,
 }
 
 impl Signs {
-    /// Of those that Unicode leaves to private use in plane 15.
+    /// Chosen from Unicode's private use area in plane 15.
     fn beside<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Option<Self> {
         let mut free =
             ('\u{F0000}'..='\u{FFFFD}').filter(|&sign| texts.clone().all(|it| !it.contains(sign)));
@@ -156,7 +157,7 @@ impl Controls {
                 pieces.kind(id),
                 Some(TokenKind::Control | TokenKind::Unknown)
             );
-            // What is no UTF-8 stands in no message and no template.
+            // Text that is not UTF-8 occurs in no message and no template.
             let text = pieces.text(id).filter(|_| cut);
             let text = text.and_then(|text| std::str::from_utf8(text).ok());
             if let Some(text) = text
@@ -172,7 +173,7 @@ impl Controls {
         Self(all)
     }
 
-    /// Where control tokens stand in a text: at each place the longest.
+    /// Returns the places of control tokens in a text: at each place the longest.
     fn found<'c>(&'c self, text: &'c str) -> impl Iterator<Item = (usize, &'c Control)> {
         let places = text.bytes().enumerate();
         places.filter_map(|(at, byte)| {
@@ -183,7 +184,8 @@ impl Controls {
         })
     }
 
-    /// A message with signs, so that no control token can be found in it, nor in what it makes with a text before and behind it.
+    /// Returns a message with marks, so that no control token can be found in it, or in its combination with a text
+    /// before and after it.
     fn marked(&self, said: &str, signs: Signs) -> String {
         let mut text = String::with_capacity(said.len());
         let mut from = 0;
@@ -201,7 +203,7 @@ impl Controls {
             from = at + first;
         }
         text.push_str(&said[from..]);
-        // Templates often leave out the blanks around a message.
+        // Templates often remove the blanks around a message.
         let body = said.trim();
         let blanks = |text: &str, trimmed: &str| text.len() - trimmed.len();
         if self.any(|control| ends_in(control, body)) {
@@ -215,7 +217,7 @@ impl Controls {
         text
     }
 
-    /// Whether a character is a control token by itself.
+    /// True if a character by itself is a control token.
     fn is_single(&self, character: &str) -> bool {
         let same = self.0.get(&character.as_bytes()[0]).into_iter().flatten();
         same.into_iter().any(|control| control.text == character)
@@ -229,14 +231,14 @@ impl Controls {
     }
 }
 
-/// Whether a text begins with the end of a control token, or is a part of one.
+/// True if a text begins with the end of a control token, or is a part of one.
 fn ends_in(control: &str, body: &str) -> bool {
     let mut ends = control.char_indices().skip(1);
     !body.is_empty()
         && (control.contains(body) || ends.any(|(at, _)| body.starts_with(&control[at..])))
 }
 
-/// Whether a text ends with the beginning of a control token.
+/// True if a text ends with the beginning of a control token.
 fn begins_in(control: &str, body: &str) -> bool {
     let mut ends = control.char_indices().skip(1);
     ends.any(|(at, _)| body.ends_with(&control[..at]))

@@ -1,4 +1,4 @@
-//! A session that is kept: what was said, how answers are drawn, and of which model.
+//! A saved session: the messages, how answers are drawn, and the model.
 
 use std::fs;
 use std::path::Path;
@@ -14,23 +14,25 @@ use crate::Error;
 use crate::file::output::Output;
 use crate::language::LanguageFile;
 
-/// Bytes that are digested by themselves.
+/// Bytes per separately digested piece.
 const PIECE: usize = 1 << 20;
 
-/// Which file a model is of.
+/// Identifies the file of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelId {
-    /// The file's name, for people alone.
+    /// The file's name, only for people.
     pub file: String,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// 16 hexadecimal digits: FNV-1a of 64 bits over the digests of its pieces of 1 MiB, of eight little-endian bytes each.
+    /// 16 hexadecimal digits: FNV-1a of 64 bits over the digests of its pieces of 1 MiB, with eight little-endian bytes
+    /// each.
     pub digest: String,
 }
 
 impl ModelId {
-    /// Of a file, all of which is read. It catches other and damaged files, and does not resist who makes one of the same digest.
+    /// Returns the identity of a file, reading all of it. It detects other and damaged files, but does not resist
+    /// someone who makes a file with the same digest.
     pub fn of(file: &LanguageFile) -> Self {
         let bytes = file.bytes();
         let digests = bytes.par_chunks(PIECE).map(digest);
@@ -46,20 +48,20 @@ impl ModelId {
         }
     }
 
-    /// Whether it is the same file, whatever its name.
+    /// True if it is the same file, whatever its name.
     pub fn is(&self, other: &Self) -> bool {
         (self.bytes, &self.digest) == (other.bytes, &other.digest)
     }
 }
 
-/// FNV-1a of 64 bits.
+/// Returns FNV-1a of 64 bits.
 pub(super) fn digest(bytes: &[u8]) -> u64 {
     let mut digest = Digest::new();
     digest.bytes(bytes);
     digest.value()
 }
 
-/// A conversation as JSON, with `options` of whoever keeps it.
+/// A conversation as JSON, with the caller's `options`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session<O> {
@@ -69,16 +71,16 @@ pub struct Session<O> {
     pub model: ModelId,
     /// How answers are made.
     pub options: O,
-    /// The template where it is not the file's.
+    /// The template, if it is not the file's.
     pub template: Option<String>,
-    /// Messages behind the system message that prompts leave out.
+    /// Number of messages after the system message that prompts leave out.
     pub left_out: usize,
-    /// All that was said.
+    /// All messages.
     pub messages: Vec<Message>,
 }
 
 impl<O: Serialize + DeserializeOwned> Session<O> {
-    /// Of a conversation.
+    /// Returns the session of a conversation.
     pub fn new(model: ModelId, options: O, template: Option<String>, history: &History) -> Self {
         Self {
             tercet_chat: 1,
@@ -93,8 +95,8 @@ impl<O: Serialize + DeserializeOwned> Session<O> {
     /// Reads a session of a model.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::BadFile`] for what is no session, with the place, and for one of another version;
-    /// [`Error::Unsupported`] for one of another model.
+    /// [`Error::Io`]; [`Error::BadFile`] for a file that is no session, with the place, and for another version;
+    /// [`Error::Unsupported`] for a session of another model.
     pub fn read(path: &Path, model: &ModelId) -> Result<(Self, History), Error> {
         let text = fs::read(path).map_err(Error::io(path, "read"))?;
         let bad = |reason: String| Error::bad(path, "session", reason);
@@ -119,10 +121,10 @@ impl<O: Serialize + DeserializeOwned> Session<O> {
         Ok((session, history))
     }
 
-    /// Writes it, whole or not at all, and returns the file's size.
+    /// Writes it, completely or not at all, and returns the file's size.
     ///
     /// # Errors
-    /// [`Error::OutputExists`] where there is a file already that may not be overwritten; [`Error::Io`].
+    /// [`Error::OutputExists`] if there is already a file that may not be overwritten; [`Error::Io`].
     pub fn write(&self, path: &Path, overwrite: bool) -> Result<u64, Error> {
         let mut json =
             serde_json::to_vec_pretty(self).map_err(|error| Error::bad(path, "session", error))?;

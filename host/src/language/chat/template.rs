@@ -1,4 +1,4 @@
-//! A model's template of conversations, in Jinja: messages to the text that the model was trained on.
+//! A model's conversation template in Jinja: converts messages to the text format that the model was trained on.
 
 use std::path::{Path, PathBuf};
 
@@ -10,33 +10,34 @@ use super::message::Message;
 use crate::Error;
 use crate::language::LanguageFile;
 
-/// The key of a GGUF file that holds its template.
+/// The key of the template in a GGUF file.
 pub const TEMPLATE_KEY: &str = "tokenizer.chat_template";
 
-/// The name of the template within its engine.
+/// The name of the template in the template engine.
 const NAME: &str = "chat";
 
-/// Instructions that a rendering may take: some fifty for each message in the templates that are about, and an end for one that has none.
+/// Maximum number of instructions of a rendering: common templates take some fifty for each message. This ends a
+/// template that would never end.
 const FUEL: u64 = 2_000_000;
 
-/// The texts of a vocabulary's own tokens, which templates write; empty where there is none.
+/// The texts of a vocabulary's special tokens, which templates write; empty if there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenTexts {
-    /// Of the token that begins texts, `bos_token`.
+    /// The token that begins texts, `bos_token`.
     pub bos: String,
-    /// Of the token that ends texts, `eos_token`.
+    /// The token that ends texts, `eos_token`.
     pub eos: String,
-    /// Of the unknown token, `unk_token`.
+    /// The unknown token, `unk_token`.
     pub unknown: String,
-    /// Of the token that fills up, `pad_token`.
+    /// The padding token, `pad_token`.
     pub padding: String,
 }
 
-/// A template, parsed.
+/// A parsed template.
 ///
-/// It is Jinja as Hugging Face's `apply_chat_template` sets it up: blocks take their line's end and what is before them on the
-/// line with them, `raise_exception` refuses, methods of Python's strings and maps are known, and `break` and `continue`. What is not
-/// there: `strftime_now`, `tools`, `documents`, and the tag `generation`.
+/// It is Jinja with the settings of Hugging Face's `apply_chat_template`: blocks remove their line end and the blanks
+/// before them on the line, `raise_exception` refuses, and methods of Python's strings and maps, `break` and `continue`
+/// are supported. Not supported: `strftime_now`, `tools`, `documents`, and the tag `generation`.
 ///
 /// ```
 /// use tercet_host::language::chat::{Message, Role, Template, TokenTexts};
@@ -59,7 +60,7 @@ impl Template {
     /// Parses a template; `path` is the file that holds it, for messages.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the line that is no Jinja.
+    /// [`Error::Unsupported`] with the line that is not valid Jinja.
     pub fn new(source: &str, path: &Path) -> Result<Self, Error> {
         let mut engine = Environment::new();
         let syntax = SyntaxConfig::builder()
@@ -85,7 +86,7 @@ impl Template {
         })
     }
 
-    /// The template of a model's file; `None` where it has none.
+    /// Returns the template of a model's file; `None` if it has none.
     ///
     /// # Errors
     /// [`Error::BadFile`]; those of [`Template::new`].
@@ -97,16 +98,16 @@ impl Template {
             .transpose()
     }
 
-    /// Its text.
+    /// Returns its text.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The text of a conversation, with the beginning of an answer behind it where `answer` says so.
+    /// Returns the text of a conversation, followed by the beginning of an answer if `answer` is true.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for messages that the template refuses, with its words, and for a template that calls what is
-    /// not there or does not end within two million steps.
+    /// [`Error::Unsupported`] for messages that the template refuses, with its message, and for a template that calls
+    /// unsupported functions or does not end within two million steps.
     pub fn render(
         &self,
         messages: &[Message],
@@ -155,7 +156,7 @@ fn refused(path: &Path, error: &minijinja::Error) -> Error {
     Error::unsupported(path, format!("the chat template{line}: {reason}{cause}"))
 }
 
-/// JSON with no character escaped that need not be, as Hugging Face has it; the engine's own is for pages of HTML.
+/// Writes JSON without unnecessary escapes, as Hugging Face does; the engine's own function is for HTML pages.
 fn tojson(
     value: &Value,
     indent: Option<Value>,
@@ -174,7 +175,7 @@ fn tojson(
             ("\\u0027", "'"),
         ];
         let found = plain.iter().find(|(code, _)| from.starts_with(code));
-        // Else the backslash and what it escapes, which may be another.
+        // Otherwise copy the backslash and the next character, which may be another backslash.
         let (taken, written) = found.map_or((2, from.get(..2)), |(code, plain)| {
             (code.len(), Some(plain))
         });

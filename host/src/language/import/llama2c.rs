@@ -1,8 +1,9 @@
-//! Checkpoints of llama2.c (`export.py`): a header, then the weights as `f32`, those of one kind for all layers side by side.
+//! Checkpoints of llama2.c (`export.py`): a header, then the weights as `f32`, with the weights of one kind for all
+//! layers side by side.
 //!
 //! | version | header | then |
 //! |---|---|---|
-//! | 0 | seven i32: width, feed-forward width, layers, heads, heads of keys, tokens (negative: a head of its own), context | weights in the order of use, norms of a kind with its matrices; two tables of RoPE before the head |
+//! | 0 | seven i32: width, feed-forward width, layers, heads, key heads, tokens (negative: a separate head), context | weights in the order of use, norms of a kind with its matrices; two tables of RoPE before the head |
 //! | 1 | `ak42`, 1, the same seven, one byte (1: the embedding is the head), zeros up to 256 bytes | all norms, then all matrices |
 //!
 //! Version 2 holds int8 codes and is refused.
@@ -19,17 +20,17 @@ use crate::language::tensors::Extras;
 use crate::model::{Container, Contents, Entry, Model};
 
 const FORMAT: &str = "llama2.c";
-/// `ak42` as the number that it is written as.
+/// `ak42` as the number that the file stores.
 const MARK: [u8; 4] = 0x616b_3432u32.to_le_bytes();
-/// Where weights begin, of versions 0 and 1.
+/// Start of the weights in versions 0 and 1.
 const STARTS: [u64; 2] = [28, 256];
-/// More layers than any model has; each is a dozen tensors to describe.
+/// More layers than any model has; each has a dozen tensors to describe.
 const MOST_LAYERS: i32 = 4096;
-/// What no checkpoint says, and llama2.c computes with.
+/// Not stored in a checkpoint; the constant of llama2.c.
 const EPSILON: f32 = 1e-5;
 const ROPE_BASE: f32 = 10_000.0;
 
-/// Reads a checkpoint's header, and the vocabulary from a file of its own or from behind the weights.
+/// Reads a checkpoint's header, and the vocabulary from a separate file or from the data after the weights.
 pub(super) fn read(path: &Path, tokenizer: Option<&Path>) -> Result<Checkpoint, Error> {
     let map = Map::open(path)?;
     let bad = |reason: String| Error::bad(path, FORMAT, reason);
@@ -98,31 +99,31 @@ pub(super) fn read(path: &Path, tokenizer: Option<&Path>) -> Result<Checkpoint, 
     })
 }
 
-/// What a header says.
+/// The content of a header.
 struct Header {
     version: usize,
-    /// Width, feed-forward width, layers, heads, heads of keys, tokens and context; not negative.
+    /// Width, feed-forward width, layers, heads, key heads, tokens and context; not negative.
     sizes: [u32; 7],
     tied: bool,
 }
 
-/// Where the weights of one kind lie, those of all layers side by side.
+/// The place of the weights of one kind, for all layers side by side.
 struct Stack {
-    /// As GGUF has it, without `.weight`; with a dot before it where each layer has one, empty for what is passed over.
+    /// Its name in GGUF, without `.weight`; with a dot before it if each layer has one, empty if it is skipped.
     name: &'static str,
     start: u64,
-    /// Bytes of a layer's.
+    /// Bytes per layer.
     bytes: u64,
 }
 
-/// Where everything lies, and where it ends.
+/// All places, and their end.
 struct Places {
     stacks: Vec<Stack>,
     end: u64,
 }
 
 impl Places {
-    /// Where a tensor begins that GGUF names so.
+    /// Returns the start of a tensor, by its name in GGUF.
     fn start(&self, name: &str) -> Option<u64> {
         let name = name.strip_suffix(".weight")?;
         let (layer, name) = match name.strip_prefix("blk.") {
@@ -229,7 +230,7 @@ impl Header {
         }
     }
 
-    /// Goes over the weights, by kinds; `None` where their bytes exceed 64 bits.
+    /// Computes the places of the weights, by kinds; `None` if their bytes exceed 64 bits.
     fn places(&self, parameters: &Parameters) -> Option<Places> {
         let [width, feed, layers, _, _, tokens, context] = self.sizes.map(u64::from);
         let (queries, keys) = (parameters.query_length(), parameters.key_length());

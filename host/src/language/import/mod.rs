@@ -1,4 +1,4 @@
-//! Models of language from files of another make than GGUF.
+//! Imports language models from file formats other than GGUF.
 
 mod hugging_face;
 mod llama2c;
@@ -17,23 +17,24 @@ use crate::convert::{self, Action, Import, Place, Report};
 use crate::dtype::DType;
 use crate::{Error, Model, Progress, Result};
 
-/// How to import a model.
+/// Options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
-    /// The type of matrices, the embedding and the head among them: `f32`, `f16`, `bf16` or blocks. Norms and biases are `f32`.
+    /// The type of matrices, including the embedding and the head: `f32`, `f16`, `bf16` or blocks. Norms and biases are
+    /// `f32`.
     ///
-    /// Ternary matrices take `tq1_0`, `tq2_0`, `q2_0`, `f16` or `f32`, which hold them exactly; the embedding and a head beside
-    /// ternary blocks are Q8_0, with one scale a row. `None`: `f32` for a checkpoint of llama2.c, `f16` for a folder of Hugging
-    /// Face's, and for ternary matrices there `tq2_0`, or `q2_0` where 256 does not divide a row.
+    /// Ternary matrices can be `tq1_0`, `tq2_0`, `q2_0`, `f16` or `f32`, which represent them exactly; the embedding
+    /// and a head beside ternary blocks are Q8_0, with one scale per row. `None`: `f32` for a checkpoint of llama2.c,
+    /// `f16` for a Hugging Face folder, and for its ternary matrices `tq2_0`, or `q2_0` if 256 does not divide a row.
     pub to: Option<DType>,
-    /// The file with the vocabulary. `None`: what follows the weights in a checkpoint of llama2.c; in a folder `tokenizer.model`,
-    /// or else `tokenizer.json`.
+    /// The file of the vocabulary. `None`: the vocabulary after the weights in a checkpoint of llama2.c; in a folder
+    /// `tokenizer.model`, or else `tokenizer.json`.
     pub tokenizer: Option<PathBuf>,
-    /// Replace an output that exists.
+    /// Replaces an existing output.
     pub force: bool,
 }
 
-/// What was imported.
+/// The report of an import.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ImportReport {
@@ -41,65 +42,67 @@ pub struct ImportReport {
     pub format: String,
     /// The hyper-parameters.
     pub parameters: Parameters,
-    /// Whether the embedding is the head.
+    /// True if the embedding is the head.
     pub tied: bool,
-    /// What became of each tensor.
+    /// The conversion of each tensor.
     #[serde(flatten)]
     pub conversion: Report,
 }
 
-/// A checkpoint and its vocabulary, whatever its make.
+/// A checkpoint and its vocabulary, from any format.
 struct Checkpoint {
-    /// Its tensors under the names that GGUF gives them.
+    /// Its tensors, under their names in GGUF.
     model: Model,
     format: String,
     parameters: Parameters,
     extras: Extras,
-    /// Whether the matrices of the layers are, or become, −1, 0 and 1 with one scale each.
+    /// True if the matrices of the layers are, or become, −1, 0 and 1 with one scale each.
     is_ternary: bool,
-    /// Whether RoPE's pairs lie half a head apart where the architecture has them side by side.
+    /// True if RoPE pairs are half a head apart, but the architecture has them side by side.
     has_halves: bool,
     vocabulary: Vocabulary,
-    /// Files besides the model's that were read.
+    /// Other files that were read, beside the model's.
     beside: Vec<PathBuf>,
-    /// A tensor's name in it, by the one in GGUF.
+    /// Returns a tensor's name in the checkpoint, from its name in GGUF.
     theirs: fn(&str) -> String,
-    /// The type of matrices, unless one is asked for.
+    /// The default type of matrices.
     default: DType,
 }
 
-/// Writes a model of another make as a GGUF file that llama.cpp runs too: a checkpoint of llama2.c (version 0, without a mark
-/// of its own, or 1), or a folder as Hugging Face's `transformers` saves one.
+/// Converts a model to a GGUF file that llama.cpp can run too. The input is a checkpoint of llama2.c (version 0, which
+/// has no mark, or 1), or a folder saved by Hugging Face's `transformers`.
 ///
-/// **llama2.c.** The vocabulary is that of a `tokenizer.bin`: `options.tokenizer`, or what follows the weights. It becomes
-/// SentencePiece's, with blanks as `▁` (U+2581), tokens 0 to 2 as the unknown one, the beginning and the end, and `<0xNN>` as
-/// bytes. A checkpoint does not name RoPE's base and the norms' epsilon, which are llama2.c's: 10,000 and 10⁻⁵. The tables of sines
-/// that version 0 carries are left out, as llama2.c leaves them unread.
+/// **llama2.c.** The vocabulary is a `tokenizer.bin`: `options.tokenizer`, or the data after the weights. It becomes a
+/// SentencePiece vocabulary, with blanks as `▁` (U+2581), tokens 0 to 2 as unknown, beginning and end, and `<0xNN>` as
+/// bytes. A checkpoint does not contain RoPE's base and the norms' epsilon; they are those of llama2.c: 10,000 and
+/// 10⁻⁵. The sine tables of version 0 are left out; llama2.c does not read them either.
 ///
-/// **Hugging Face.** `config.json` names a `LlamaForCausalLM`, a `MistralForCausalLM` without a window, or a `BitNetForCausalLM`;
-/// what it asks for that would not be computed is refused by its key. Weights are `model.safetensors` or the shards of
-/// `model.safetensors.index.json`, in `f32`, `f16` or `bf16`; each has its place and its shape, and none is left over. Rows of
-/// queries and keys of a llama go from pairs half a head apart to pairs of neighbours, as llama.cpp's converter has them; the
-/// frequencies of `llama3` become a tensor that divides RoPE's. Matrices of a BitNet, and of what `quantization_config` names so,
-/// are −1, 0 and 1 with one f16 scale each: the codes of packed ones as they are, with `weight_scale` as divisor or factor by
-/// `linear_class`; those of master weights by their mean magnitude. With the square of ReLU the architecture is
-/// `bitnet-b1.58`, which llama.cpp does not run.
+/// **Hugging Face.** `config.json` names a `LlamaForCausalLM`, a `MistralForCausalLM` without a window, or a
+/// `BitNetForCausalLM`; unsupported settings are refused with their key. Weights are `model.safetensors` or the shards
+/// of `model.safetensors.index.json`, in `f32`, `f16` or `bf16`; each must have its place and its shape, and none may
+/// be left over. Rows of queries and keys of a llama are reordered from pairs half a head apart to neighbouring pairs,
+/// as in llama.cpp's converter; the frequencies of `llama3` become a tensor that divides RoPE's. Matrices of a BitNet,
+/// and of a model whose `quantization_config` says so, are −1, 0 and 1 with one f16 scale each. Packed matrices keep
+/// their codes, with `weight_scale` as divisor or factor by `linear_class`; master weights are quantized by their mean
+/// magnitude. With squared ReLU the architecture is `bitnet-b1.58`, which llama.cpp does not run.
 ///
-/// The vocabulary is `tokenizer.model`, a SentencePiece model of kind BPE, or `tokenizer.json`: byte-level BPE with a pattern that
-/// core's tokenizer knows, or one of characters with byte fallback, whose merges become scores. `tokenizer_config.json` names
-/// special tokens and the template of conversations, `generation_config.json` the tokens that end a text.
+/// The vocabulary is `tokenizer.model`, a SentencePiece model of kind BPE, or `tokenizer.json`: byte-level BPE with a
+/// pattern that core's tokenizer knows, or BPE of characters with byte fallback, whose merges become scores.
+/// `tokenizer_config.json` names special tokens and the template of conversations, `generation_config.json` the tokens
+/// that end a text.
 ///
-/// Memory and atomicity are those of [`crate::quantize`], beside the vocabulary; the file is the same for any number of threads,
-/// and holds neither a date nor a path.
+/// Memory and atomicity are those of [`crate::quantize`], plus the vocabulary; the file is the same for any number of
+/// threads, and contains neither a date nor a path.
 ///
 /// # Errors
-/// [`Error::BadFile`](crate::Error::BadFile) for a checkpoint whose header and length contradict each other, for JSON that is none,
-/// and for a vocabulary that is cut short or contradicts it; [`Error::NoSuchTensor`](crate::Error::NoSuchTensor) and
-/// [`Error::Tensor`](crate::Error::Tensor) for one that lacks, has no place or another shape, for a value that is not finite or too
-/// large for the type, and for rows that do not divide into its blocks; [`Error::Unsupported`](crate::Error::Unsupported) for
-/// versions, architectures and settings that are not read, and for an output of another name than `….gguf`;
-/// [`Error::Options`](crate::Error::Options); [`Error::OutputExists`](crate::Error::OutputExists) and
-/// [`Error::OutputIsInput`](crate::Error::OutputIsInput); [`Error::Io`](crate::Error::Io).
+/// [`Error::BadFile`](crate::Error::BadFile) for a checkpoint whose header and length contradict each other, for
+/// invalid JSON, and for a vocabulary that is cut short or contradicts it;
+/// [`Error::NoSuchTensor`](crate::Error::NoSuchTensor) and [`Error::Tensor`](crate::Error::Tensor) for a tensor that is
+/// missing, unknown or of another shape, for a value that is not finite or too large for the type, and for rows that do
+/// not divide into its blocks; [`Error::Unsupported`](crate::Error::Unsupported) for unsupported versions,
+/// architectures and settings, and for an output not named `….gguf`; [`Error::Options`](crate::Error::Options);
+/// [`Error::OutputExists`](crate::Error::OutputExists) and [`Error::OutputIsInput`](crate::Error::OutputIsInput);
+/// [`Error::Io`](crate::Error::Io).
 pub fn import(
     path: &Path,
     options: &ImportOptions,
@@ -139,7 +142,7 @@ pub fn import(
             let slot = slots.get(tensor.name);
             let mut place = match slot.map(|slot| slot.role) {
                 Some(Role::Matrix) if checkpoint.is_ternary => {
-                    // What transformers quantizes itself, it does by the mean, whatever the values are.
+                    // transformers itself always quantizes these with the mean, whatever the values are.
                     action(Action::Ternary { dtype, kept: false })
                 }
                 Some(Role::Embedding | Role::Head)
@@ -166,7 +169,7 @@ pub fn import(
     })
 }
 
-/// An error with the tensor's name that who sees it has in the checkpoint.
+/// Converts an error to one with the tensor's name in the checkpoint.
 fn named(error: Error, theirs: fn(&str) -> String) -> Error {
     match error {
         Error::Tensor {
@@ -186,7 +189,7 @@ const fn action(action: Action) -> Place {
     Place { action, head: None }
 }
 
-/// Whether a type holds codes times an f16 scale exactly.
+/// True if a type represents codes times an f16 scale exactly.
 fn holds_ternary(dtype: DType) -> bool {
     match dtype {
         DType::F32 | DType::F16 => true,

@@ -1,4 +1,5 @@
-//! The vocabulary of llama2.c, `tokenizer.bin`: the length of the longest token, then a score, a length and the text of each.
+//! The vocabulary of llama2.c, `tokenizer.bin`: the length of the longest token, then a score, a length and the text of
+//! each token.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use crate::language::vocabulary::{Merging, TokenKind, Vocabulary};
 const FORMAT: &str = "llama2.c tokenizer";
 /// SentencePiece's blank.
 const BLANK: &str = "\u{2581}";
-/// The tokens that llama2.c gives a meaning, by number. Their texts in the file are not theirs: `\n<s>\n` for 1.
+/// The tokens with a meaning in llama2.c, by number. The file has other texts for them: `\n<s>\n` for 1.
 const SPECIALS: [(&str, TokenKind); 3] = [
     ("<unk>", TokenKind::Unknown),
     ("<s>", TokenKind::Control),
@@ -30,7 +31,7 @@ pub(super) fn read(
     let longest = word(&mut rest)
         .ok_or_else(|| bad(format!("it ends inside its first number at offset {start}")))?;
     let longest = u32::from_le_bytes(longest);
-    // A token takes 8 bytes at least: no list is longer than the file.
+    // A token takes at least 8 bytes, so no list is longer than the file.
     let room = count.min(bytes.len() / 8);
     let (mut tokens, mut kinds) = (Vec::with_capacity(room), Vec::with_capacity(room));
     let mut scores = Vec::with_capacity(room);
@@ -95,7 +96,8 @@ pub(super) fn read(
     }
 }
 
-/// The byte that a token stands for: `<0xNN>`, or the character of that number as older files have it, in the byte's own place.
+/// Returns the byte of a byte token: `<0xNN>`, or in older files the character with that number, if it is at the byte's
+/// own place.
 fn byte(index: usize, text: &str) -> Option<u8> {
     let byte = u8::try_from(index.checked_sub(BYTES)?).ok()?;
     let mut chars = text.chars();
@@ -103,7 +105,7 @@ fn byte(index: usize, text: &str) -> Option<u8> {
     (older || text == format!("<0x{byte:02X}>")).then_some(byte)
 }
 
-/// Takes four bytes off the front.
+/// Removes four bytes from the front.
 fn word(rest: &mut &[u8]) -> Option<[u8; 4]> {
     let (word, after) = rest.split_first_chunk()?;
     *rest = after;

@@ -15,17 +15,17 @@ use crate::measure::task::Task;
 use crate::measure::work::Work;
 use crate::measure::{Traffic, input};
 
-/// What keeps a root mean square from 0.
+/// Keeps a root mean square above 0.
 const EPS: f32 = 1e-5;
 
 /// A type of codes.
 pub(in crate::measure) trait Code:
     Default + Clone + Hash + Send + Sync + 'static
 {
-    /// Bits of a code.
+    /// Bits per code.
     const BITS: u8;
 
-    /// Codes to write.
+    /// Returns codes to write.
     fn out(codes: &mut [Self]) -> Activations<'_>;
 }
 
@@ -45,7 +45,7 @@ impl Code for i16 {
     }
 }
 
-/// Codes of rows, a scale each.
+/// Codes of rows, with a scale for each.
 pub(in crate::measure) struct NormQuantize<C> {
     values: Arc<[f32]>,
     gains: Vec<f32>,
@@ -53,7 +53,8 @@ pub(in crate::measure) struct NormQuantize<C> {
 }
 
 impl<C: Code> NormQuantize<C> {
-    /// Over `values` values, a multiple of [`ROW`]. A row stays in the nearest cache between its two passes.
+    /// Returns the operation over `values` values, a multiple of [`ROW`]. A row stays in the nearest cache between its
+    /// two passes.
     pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
         let codes = values * size_of::<C>();
         let bytes = values * 4 + codes + values / ROW * 4;

@@ -14,7 +14,7 @@ use crate::measure::task::Task;
 use crate::measure::work::{Arithmetic, Work};
 use crate::measure::{Traffic, input};
 
-/// The products of which codes.
+/// Returns the type of the products of a format's codes.
 pub(super) fn arithmetic(format: Format) -> Arithmetic {
     if format.is_ternary() {
         Arithmetic::Ternary
@@ -23,8 +23,8 @@ pub(super) fn arithmetic(format: Format) -> Arithmetic {
     }
 }
 
-/// A pass over f32 values and their blocks. One of about two bits a value is so little beside them that it passes meanwhile: the values alone
-/// take their time, as `alone` has it.
+/// Returns a pass over f32 values and their blocks. Blocks with about two bits per value are so small that they pass at
+/// the same time: then only the values take time, as `alone` says.
 fn pass(format: Format, values: usize, bytes: usize, beside: Traffic, alone: Traffic) -> Work {
     let set = values * 4 + bytes;
     let mut work = Work::pass(values, beside, set);
@@ -43,7 +43,7 @@ pub(in crate::measure) struct Encode {
 }
 
 impl Encode {
-    /// Over `values` values, whole blocks.
+    /// Over `values` values in whole blocks.
     pub(in crate::measure) fn new(values: usize, format: Format, rule: Rule) -> (Work, Self) {
         let bytes = legal(format.encoded_len(values));
         let work = pass(format, values, bytes, Traffic::Narrow, Traffic::Read);
@@ -87,10 +87,11 @@ fn encode(
     legal(engine.encode_blocks(format, rule, ScaleRule::Rule, values, out))
 }
 
-/// Values whose blocks are repeated where more are asked for: a matrix of a GiB of weights needs no 4 GiB of floats.
+/// Values after which blocks are repeated: a matrix of a GiB of weights does not need 4 GiB of floats.
 const DISTINCT: usize = 1 << 24;
 
-/// The blocks of normal values, by a set rule; of formats that are read only, any codes under one scale.
+/// Returns the blocks of normal values, with a fixed rule; for formats that can only be read, arbitrary codes with one
+/// scale.
 pub(super) fn encoded(values: usize, format: Format) -> Vec<u8> {
     let distinct = values.min(DISTINCT);
     let mut bytes = vec![0; legal(format.encoded_len(distinct))];
@@ -115,7 +116,7 @@ pub(super) fn encoded(values: usize, format: Format) -> Vec<u8> {
     repeated(&bytes, values, format)
 }
 
-/// Blocks over and over, of so many values.
+/// Repeats blocks up to so many values.
 fn repeated(bytes: &[u8], values: usize, format: Format) -> Vec<u8> {
     let len = legal(format.encoded_len(values));
     bytes.iter().copied().cycle().take(len).collect()
@@ -129,7 +130,7 @@ pub(in crate::measure) struct Decode {
 }
 
 impl Decode {
-    /// Over `values` values, whole blocks.
+    /// Over `values` values in whole blocks.
     pub(in crate::measure) fn new(values: usize, format: Format) -> (Work, Self) {
         let bytes = encoded(values, format);
         let work = pass(format, values, bytes.len(), Traffic::Widen, Traffic::Write);
@@ -173,7 +174,7 @@ pub(in crate::measure) struct Dot {
 }
 
 impl Dot {
-    /// Over `values` values, whole blocks.
+    /// Over `values` values in whole blocks.
     pub(in crate::measure) fn new(values: usize, format: Format) -> (Work, Self) {
         let bytes = encoded(values, format);
         let work = Work::pass(values, Traffic::Read, values + bytes.len())

@@ -11,21 +11,21 @@ use crate::measure::task::Task;
 use crate::measure::work::{Arithmetic, Work};
 use crate::measure::{Traffic, input};
 
-/// Steps of a run: an engine that learns from one step what it need not compute in the next shows it.
+/// Steps per run: this shows if an engine learns in one step what it need not compute in the next.
 pub(in crate::measure) const STEPS: u32 = 8;
 
 /// Points to cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::measure) struct Shape {
-    /// How many.
+    /// Number of points.
     pub(in crate::measure) points: usize,
-    /// Coordinates of each.
+    /// Coordinates per point.
     pub(in crate::measure) dims: usize,
     /// Clusters.
     pub(in crate::measure) k: usize,
 }
 
-/// Steps of Lloyd's loop from the same first centroids, without a rule to stop.
+/// Steps of Lloyd's loop from the same first centroids, without a stopping rule.
 pub(in crate::measure) struct Lloyd {
     points: Vec<i8>,
     shape: Shape,
@@ -33,7 +33,7 @@ pub(in crate::measure) struct Lloyd {
 }
 
 impl Lloyd {
-    /// Work is that of a step: points and centroids in, a label and a distance a point and new centroids out.
+    /// The work is that of a step: points and centroids in, a label and a distance per point and new centroids out.
     pub(in crate::measure) fn new(shape: Shape, steps: u32) -> (Work, Self) {
         let Shape { points, dims, k } = shape;
         let values = points * dims;
@@ -77,7 +77,7 @@ impl Operation for Lloyd {
     }
 }
 
-/// Points to the nearest of centroids that are there.
+/// Assignment of points to the nearest of given centroids.
 pub(in crate::measure) struct Nearest {
     points: Vec<i8>,
     centroids: Vec<i8>,
@@ -85,7 +85,7 @@ pub(in crate::measure) struct Nearest {
 }
 
 impl Nearest {
-    /// Points and centroids in, a label and a distance a point out.
+    /// Points and centroids in, a label and a distance per point out.
     pub(in crate::measure) fn new(shape: Shape) -> (Work, Self) {
         let Shape { points, dims, k } = shape;
         let values = points * dims;
@@ -129,7 +129,7 @@ pub(in crate::measure) struct Seed {
 }
 
 impl Seed {
-    /// Work is that of a centroid: a pass over points and distances.
+    /// The work is that of a centroid: a pass over points and distances.
     pub(in crate::measure) fn new(shape: Shape) -> (Work, Self) {
         let Shape { points, dims, k } = shape;
         let values = points * dims;

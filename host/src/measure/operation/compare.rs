@@ -1,4 +1,4 @@
-//! How far a restored tensor is from its original.
+//! Comparison of a restored tensor with its original.
 
 use std::sync::Arc;
 

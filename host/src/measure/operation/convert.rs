@@ -1,4 +1,4 @@
-//! Conversions of a file: mapped, coded, measured, written, put in place.
+//! Conversions of a file: mapped, encoded, measured, written, put in place.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,10 +21,10 @@ use crate::measure::{Traffic, input};
 use crate::parallel::Threads;
 use crate::{Error, Model};
 
-/// The one tensor's name, and that of its scales.
+/// The name of the only tensor, and that of its scales.
 const NAMES: [&str; 2] = ["w", "w_scale"];
 
-/// A model of one `f32` matrix in a folder of its own.
+/// A model with one `f32` matrix, in its own folder.
 pub(in crate::measure) struct Convert {
     folder: Folder,
     model: Model,
@@ -33,17 +33,17 @@ pub(in crate::measure) struct Convert {
 }
 
 impl Convert {
-    /// A matrix of normal values, to GGUF blocks or to int8 rows.
+    /// Converts a matrix of normal values to GGUF blocks or to int8 rows.
     ///
     /// # Panics
-    /// Where there is no room for the file.
+    /// If there is no room for the file.
     pub(in crate::measure) fn new(target: Target, rows: usize, cols: usize) -> (Work, Self) {
         let values = rows * cols;
         let out = match target {
             Target::Int8 => values + rows * 4,
             _ => legal(Format::Tq2_0.encoded_len(values)),
         };
-        // The input is read from the system's cache; what was made of it is copied there.
+        // The input is read from the system's cache, and the output is copied there.
         let mut work = Work::pass(values, Traffic::Copy, 2 * out)
             .after_reading(values * 4)
             .by_chosen_backend();
@@ -52,7 +52,7 @@ impl Convert {
         let path = folder.0.join("in.safetensors");
         legal(write_input(&path, rows, cols));
         let model = legal(Model::open(&path));
-        // Where a mapped file can lose its name, nothing of it is left behind whatever ends the process.
+        // If a mapped file can lose its name, nothing of it remains however the process ends.
         let _ = fs::remove_file(&path);
         let body = Self {
             folder,
@@ -71,7 +71,7 @@ impl Convert {
         self.folder.0.join(name)
     }
 
-    /// The whole conversion in its plain form, a step after the other: all values, all codes, what is lost, the file.
+    /// Does the whole conversion in plain form, one step after another: all values, all codes, the loss, the file.
     fn plainly(&self, out: &Path) -> Result<(), Error> {
         let bytes = self.model.get(NAMES[0]).map_or(&[][..], |w| w.bytes);
         let read = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes);
@@ -133,7 +133,7 @@ impl Operation for Convert {
                 legal(fs::read(&out)).hash(&mut bits);
             }
             Contender::Threads { .. } => {
-                // Of the chosen backend, which is the default.
+                // With the chosen backend, which is the default.
                 let mut engine = Threads::default();
                 let options = QuantizeOptions {
                     force: true,
@@ -157,7 +157,7 @@ impl Operation for Convert {
 struct Folder(PathBuf);
 
 impl Folder {
-    /// In memory where the system has such a place, so that no disk is measured.
+    /// In memory if the system has such a place, so that no disk is measured.
     fn new() -> io::Result<Self> {
         let new = |place: &Path| {
             let folder = place.join(format!("tercet-{:016x}", random()));

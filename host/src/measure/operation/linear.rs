@@ -19,13 +19,13 @@ pub(in crate::measure) struct Product {
     rows: usize,
     cols: usize,
     bytes: Vec<u8>,
-    /// A vector after the other.
+    /// The vectors, one after another.
     x: Vec<i8>,
     count: usize,
 }
 
 impl Product {
-    /// A matrix of random codes, in blocks of normal values, times `count` vectors.
+    /// Returns a matrix of random codes, or of blocks of normal values, times `count` vectors.
     pub(in crate::measure) fn new(
         layout: Layout,
         rows: usize,
@@ -65,7 +65,7 @@ impl Product {
     fn layer(&self) -> Layer<'_> {
         let matrix = legal(Matrix::new(self.layout, self.rows, self.cols, &self.bytes));
         match self.layout {
-            // Their scales lie in the blocks.
+            // Their scales are in the blocks.
             Layout::Block(_) => Layer::new(matrix),
             _ => Layer::new(legal(matrix.with_scale(0.01))),
         }
@@ -73,7 +73,7 @@ impl Product {
 }
 
 impl Operation for Product {
-    /// Times the whole call: checks, what is done to the activations, products, scales.
+    /// Times the whole call: checks, preparation of the activations, products, scales.
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let layer = self.layer();
         let mut out = vec![0.0; self.count * self.rows];

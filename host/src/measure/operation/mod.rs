@@ -1,4 +1,4 @@
-//! What is measured, a file a kind.
+//! The measured operations, one file per kind.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -18,11 +18,11 @@ pub(super) mod search;
 
 /// An operation over its input.
 pub(super) trait Operation: Send + Sync {
-    /// Prepares outputs, has `clock` time one run (or what counts as one: [`super::Work::steps`]), and gives a hash of what
-    /// it wrote. Runs in the pool of the contender's threads.
+    /// Prepares outputs, lets `clock` time one run (or the equivalent: [`super::Work::steps`]), and returns a hash of
+    /// the output. Runs in the pool of the contender's threads.
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64;
 
-    /// What it does, in words that a device understands; `None` where it has none for it.
+    /// Returns its task for a device; `None` if devices do not support it.
     fn task(&self) -> Option<Task<'_>> {
         None
     }
@@ -49,16 +49,16 @@ impl Bits {
         self
     }
 
-    /// The hash.
+    /// Returns the hash.
     pub fn finish(self) -> u64 {
         self.0.finish()
     }
 }
 
-/// What an engine on the CPU made of a legal input.
+/// Returns the result of a CPU engine for a legal input.
 ///
 /// # Panics
-/// On an error: the input is made here, so it would be a mistake of the engine's.
+/// On an error: the input is made here, so it would be a bug in the engine.
 fn legal<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -13,7 +13,7 @@ use crate::measure::{Traffic, input};
 /// The scale of activations.
 const X_SCALE: f32 = 0.01;
 
-/// What is done.
+/// The measured part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::measure) enum Part {
     /// Values to indices and a codebook.
@@ -36,7 +36,7 @@ pub(in crate::measure) struct Coded {
 }
 
 impl Coded {
-    /// A matrix of normal values.
+    /// Returns an operation on a matrix of normal values.
     pub(in crate::measure) fn new(part: Part, bits: u8, rows: usize, cols: usize) -> (Work, Self) {
         let width = legal(Width::new(bits));
         let layout = legal(Layout::new(width, rows, cols, 1));
@@ -121,7 +121,7 @@ impl Operation for Coded {
     fn task(&self) -> Option<Task<'_>> {
         let palette = self.view();
         match self.part {
-            // Devices count for it and the host chooses: none does it with everything on the device.
+            // Devices count codes for it and the host chooses: none does it completely on the device.
             Part::Encode => None,
             Part::Decode => Some(Task::PaletteDecode { palette }),
             Part::MatVec => Some(Task::PaletteMatVec {

@@ -1,4 +1,4 @@
-//! Tensors to codes and scales, and their exact mean.
+//! Quantizing tensors to codes and scales, and their exact mean.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::measure::{Traffic, input};
 
 /// Values in a row of the per-row case.
 pub(in crate::measure) const ROW: usize = 1024;
-/// The quantizers: name, method, and whether a row has a scale of its own.
+/// The quantizers: name, method, and true if each row has its own scale.
 pub(in crate::measure) const METHODS: [(&str, Method, bool); 5] = [
     ("ternary absmean", ternary(Rule::AbsMean), false),
     ("ternary optimal", ternary(Rule::Optimal), false),
@@ -43,7 +43,7 @@ pub(in crate::measure) struct Quantize<T = f32> {
     method: Method,
 }
 
-/// Codes of rows, a scale each, of floats of half the length: what widens them shows.
+/// Returns quantizing rows, with a scale for each, from floats of half the width: this shows the cost of widening.
 pub(in crate::measure) fn halves<T: Element>(
     values: usize,
     narrow: fn(f32) -> T,
@@ -64,8 +64,8 @@ pub(in crate::measure) fn halves<T: Element>(
 }
 
 impl Quantize {
-    /// A tensor takes a pass for its statistics and one for its codes; one of several groups stays in the nearest cache between the
-    /// two.
+    /// A tensor takes a pass for its statistics and one for its codes; a tensor of several groups stays in the nearest
+    /// cache between the two.
     pub(in crate::measure) fn new(groups: Groups, method: Method) -> (Work, Self) {
         let values = groups.count * groups.len;
         let work = Work::pass(values, Traffic::Narrow, values * 5 + groups.count * 4);
@@ -120,7 +120,7 @@ fn quantize<E: QuantizeEngine<Error = QuantError>, T: Element>(
     legal(quant::quantize(&mut tensor, method, bins));
 }
 
-/// The scale of codes that go back to values.
+/// The scale of codes that are converted back to values.
 const SCALE: f32 = 0.01;
 
 /// int8 codes back to values.
@@ -133,7 +133,7 @@ pub(in crate::measure) struct Dequantize {
 impl Dequantize {
     pub(in crate::measure) fn new(groups: Groups) -> (Work, Self) {
         let values = groups.count * groups.len;
-        // A tensor's scale is no traffic.
+        // The traffic of a single scale is negligible.
         let scales = if groups.count > 1 {
             groups.count * 4
         } else {
@@ -176,10 +176,10 @@ impl Operation for Dequantize {
     }
 }
 
-/// The scale that takes normal values into E4M3.
+/// The scale for normal values in E4M3.
 const FP8_SCALE: f32 = 0.01;
 
-/// E4M3 codes of a tensor whose scale is known.
+/// E4M3 codes of a tensor with a known scale.
 pub(in crate::measure) struct QuantizeFp8(Arc<[f32]>);
 
 impl QuantizeFp8 {
@@ -241,7 +241,7 @@ impl Operation for DequantizeFp8 {
     }
 }
 
-/// The histogram that calibration counts, one a thread and then merged.
+/// The histogram of calibration, one per thread and then merged.
 pub(in crate::measure) struct Calibrate(Arc<[f32]>);
 
 impl Calibrate {
@@ -266,7 +266,7 @@ impl Operation for Calibrate {
     }
 }
 
-/// The mean of |x|, exact but for one rounding.
+/// The mean of |x|, exact except for one rounding.
 pub(in crate::measure) struct Mean(Arc<[f32]>);
 
 impl Mean {

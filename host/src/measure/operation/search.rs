@@ -1,4 +1,4 @@
-//! The nearest rows to one query, or to each of many.
+//! Search for the nearest rows to one query, or to each of many.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ pub const TOP: usize = 10;
 /// How rows are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::measure) enum Storage {
-    /// A byte a value.
+    /// One byte per value.
     Int8,
-    /// Two bits a value.
+    /// Two bits per value.
     Ternary,
     /// f32.
     Float,
@@ -34,7 +34,7 @@ enum Base {
     Float(Arc<[f32]>),
 }
 
-/// The best of rows by a metric; their squared lengths are there beforehand where the metric is the cosine.
+/// Search for the best rows by a metric; for the cosine their squared lengths are computed beforehand.
 pub(in crate::measure) struct Search {
     base: Base,
     dim: usize,
@@ -44,7 +44,7 @@ pub(in crate::measure) struct Search {
 }
 
 impl Search {
-    /// Rows of random codes; of normal values where they are floats.
+    /// Rows of random codes, or of normal values for floats.
     pub(in crate::measure) fn new(
         storage: Storage,
         rows: usize,

@@ -1,4 +1,4 @@
-//! Assignment of points, tile by tile, with what a job gathers on the way.
+//! Assignment of points, tile by tile, with results that a job gathers on the way.
 
 use tercet_core::cluster::Points;
 use tercet_core::engine::Assigned;
@@ -9,8 +9,8 @@ use super::super::{TILE as VALUES, Threads};
 use super::share::{jobs, share, work};
 use crate::simd::cluster::{Change, Cluster, Packed, Scratch, Sums, TILE};
 
-/// What a job keeps from step to step, in lines of the cache (and pairs of them, which some processors fetch together) that
-/// no other job writes to.
+/// State of a job from step to step, in cache lines (and pairs of them, which some processors fetch together) that no
+/// other job writes to.
 #[derive(Clone, Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Job {
@@ -21,39 +21,39 @@ pub(super) struct Job {
     pub(super) found: Vec<u32>,
     /// Σ w·D² for each candidate.
     pub(super) totals: Vec<u64>,
-    /// The coordinates of points that do not lie side by side.
+    /// The coordinates of points that are not adjacent.
     pub(super) rows: Vec<i8>,
 }
 
-/// What is summed while points are assigned.
+/// The sums that are computed while points are assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Summed {
     /// Nothing.
     Nothing,
     /// All points.
     All,
-    /// Points whose label changes: away from the old one's sums, to the new one's.
+    /// Points with a changed label: away from the old label's sums, to the new one's.
     Changes,
 }
 
-/// Points to assign, and to what.
+/// Points to assign, and the centroids.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Assignment<'a> {
     pub(super) kernels: &'static Cluster,
     pub(super) points: Points<'a>,
-    /// [`Cluster::lengths`] of the points, or nothing where they are to be found on the way.
+    /// [`Cluster::lengths`] of the points, or empty if they are computed on the way.
     pub(super) lengths: &'a [u32],
     pub(super) packed: &'a Packed,
     pub(super) summed: Summed,
-    /// Points that a job takes at a time.
+    /// Points per job at a time.
     pub(super) share: usize,
 }
 
 impl Assignment<'_> {
-    /// Assigns all points; the jobs have what they gathered.
+    /// Assigns all points; the jobs have the gathered results.
     ///
-    /// There are no distances to write where `distances` is empty and points have no weights; then the inertia is less by the sum of
-    /// [`Cluster::lengths`], as of i32, modulo 2⁶⁴.
+    /// No distances are written if `distances` is empty and points have no weights; then the inertia is too small by
+    /// the sum of [`Cluster::lengths`], as i32, modulo 2⁶⁴.
     pub(super) fn run(
         &self,
         jobs: &mut [Job],
@@ -70,7 +70,7 @@ impl Assignment<'_> {
             for (part, labels) in labels.chunks_mut(span).enumerate() {
                 let first = index * self.share + part * span;
                 let assigned = self.span(job, first, labels, distances.next().unwrap_or_default());
-                // Modulo 2⁶⁴ where distances are not written.
+                // Modulo 2⁶⁴ if distances are not written.
                 job.assigned.inertia = job.assigned.inertia.wrapping_add(assigned.inertia);
                 job.assigned.changed += assigned.changed;
             }
@@ -157,7 +157,7 @@ impl Assignment<'_> {
     }
 }
 
-/// Points of `values` coordinates: whole tiles, where that is one or more.
+/// Returns the number of points with `values` coordinates: whole tiles, if that is at least one.
 pub(super) fn points_of(values: usize, dims: usize) -> usize {
     let points = (values / dims).max(1);
     if points > TILE {
@@ -167,7 +167,7 @@ pub(super) fn points_of(values: usize, dims: usize) -> usize {
     }
 }
 
-/// [`Cluster::lengths`] of all points.
+/// Computes [`Cluster::lengths`] of all points.
 pub(super) fn lengths(
     kernels: &Cluster,
     points: &Points<'_>,
@@ -185,10 +185,11 @@ pub(super) fn lengths(
     lengths
 }
 
-/// Whether so few distances are asked that core's loop has them before centroids are in the order of the kernels.
+/// True if so few distances are needed that core's loop computes them before centroids would be in the order of the
+/// kernels.
 ///
-/// In ninths of a nanosecond, as measured with AVX-512: a pair takes the loop 18 and 1 a coordinate; kernels take 3,600 to begin with and
-/// 4 a coordinate of the centroids.
+/// The unit is a ninth of a nanosecond, measured with AVX-512: per pair the loop takes 18 plus 1 per coordinate;
+/// kernels take 3,600 to start and 4 per coordinate of the centroids.
 pub(super) const fn few(points: usize, dims: usize, centroids: usize) -> bool {
     let pairs = points.saturating_mul(centroids);
     let table = centroids.saturating_mul(dims);
@@ -196,7 +197,7 @@ pub(super) const fn few(points: usize, dims: usize, centroids: usize) -> bool {
 }
 
 impl Threads {
-    /// [`ClusterEngine::nearest`](tercet_core::engine::ClusterEngine::nearest) of what was checked.
+    /// Does [`ClusterEngine::nearest`](tercet_core::engine::ClusterEngine::nearest) with checked arguments.
     pub(super) fn nearest_of(
         &self,
         points: Points<'_>,

@@ -1,4 +1,4 @@
-//! Mini-batches: points from anywhere, assigned and summed.
+//! Mini-batches: points from any place, assigned and summed.
 
 use tercet_core::engine::{ClusterProblem, Shape};
 use tracing::trace_span;
@@ -9,7 +9,7 @@ use super::{Clusters, Job};
 use crate::simd::cluster::{Change, TILE};
 
 impl Clusters<'_> {
-    /// Assigns points to the centroids as they stand and adds them to the sums and counts; every index is one of a point.
+    /// Assigns points to the current centroids and adds them to the sums and counts; every index is one of a point.
     pub(super) fn batched(&mut self, batch: &[u32]) {
         let _span = trace_span!("batch", points = batch.len()).entered();
         let Shape {

@@ -1,4 +1,4 @@
-//! Points that rayon's threads cluster.
+//! Clustering on rayon's threads.
 
 mod assign;
 mod batch;
@@ -19,46 +19,47 @@ use super::each::{chunks, chunks_mut};
 use crate::simd::Backend;
 use crate::simd::cluster::{Cluster, Packed};
 
-/// Coordinates of all clusters above which a job has no sums of its own: 20 MiB a job.
+/// If the clusters have more coordinates than this, jobs have no sums of their own: 20 MiB per job.
 const TABLE: usize = 1 << 21;
 
-/// Points and their clusters in the caller's slices, as [`scalar::Clusters`] has them; the passes over all points are
-/// shared out in tiles.
+/// Points and their clusters in the caller's slices, as for [`scalar::Clusters`]; threads share the passes over all
+/// points in tiles.
 ///
-/// Beside the caller's it takes 4 bytes a point, for squared lengths that every step needs; 2 to 5 bytes a coordinate of
-/// the clusters, for centroids in the order of the backend's products; and, for each thread at work, a tile of 64 points
-/// and 10 bytes a coordinate of the clusters (none above 2²¹ coordinates). All of it is kept from step to step.
+/// Beside the caller's memory it takes 4 bytes per point, for squared lengths that every step needs; 2 to 5 bytes per
+/// coordinate of the clusters, for centroids in the order of the backend's products; and, for each working thread, a
+/// tile of 64 points and 10 bytes per coordinate of the clusters (none above 2²¹ coordinates). All of it is kept from
+/// step to step.
 ///
-/// A step sums only the points whose label changed, away from the old cluster and to the new one, once fewer than
-/// a third of them do: sums are integers, so that is exact. Of fewer than 32 clusters and without weights,
-/// [`ClusterProblem::assign_update`] leaves distances as they were unless no label changed: what needs them, as
-/// [`ClusterProblem::read_distances`] does, makes up for it first. Of 32 clusters or more, once no more than a third of the
-/// centroids moved since the last assignment, points whose own stayed are compared with those alone: that is exact too, and
-/// costs a copy of the centroids.
+/// Once fewer than a third of the points change their label, a step sums only these, away from the old cluster and to
+/// the new one: sums are integers, so this is exact. With fewer than 32 clusters and without weights,
+/// [`ClusterProblem::assign_update`] leaves distances unchanged unless no label changed; functions that need them, such
+/// as [`ClusterProblem::read_distances`], compute them first. With 32 clusters or more, once at most a third of the
+/// centroids moved since the last assignment, points whose own centroid did not move are compared only with those that
+/// did: this is exact too, and costs a copy of the centroids.
 #[derive(Debug)]
 pub struct Clusters<'a> {
     inner: scalar::Clusters<'a>,
     kernels: &'static Cluster,
-    /// Points that a job takes at a time.
+    /// Points per job at a time.
     share: usize,
-    /// The most jobs at once.
+    /// Maximum number of jobs at once.
     threads: usize,
-    /// What the kernels make distances from, a point each.
+    /// Inputs for the kernels' distances, one per point.
     lengths: Vec<u32>,
-    /// Their sum, as of i32, once it was needed.
+    /// Their sum, as i32, once it was needed.
     total: Option<i64>,
     packed: Packed,
     /// Candidates for a seed.
     candidates: Packed,
     jobs: Vec<Job>,
-    /// Σ w·D² of each share of points, or nothing where distances changed since.
+    /// Σ w·D² of each share of points, or empty if distances changed since.
     masses: Vec<u64>,
-    /// The centroids that labels and distances are of; empty where they are of none.
+    /// The centroids of the labels and distances; empty if there are none.
     known: Vec<i8>,
-    /// Whether distances are still to be made from labels and the centroids that are known.
+    /// True if distances must still be computed from labels and the known centroids.
     late: bool,
     moved: Moved,
-    /// How many labels the last assignment changed, where sums and counts are those of the labels.
+    /// Number of labels that the last assignment changed, if sums and counts are those of the labels.
     settled: Option<u64>,
 }
 
@@ -99,7 +100,7 @@ impl ClusterEngine for Threads {
         })
     }
 
-    /// All centroids in one pass, however many there are.
+    /// All centroids in one pass, any number of them.
     fn nearest(
         &mut self,
         points: Points<'_>,
@@ -118,7 +119,7 @@ impl ClusterEngine for Threads {
 }
 
 impl Clusters<'_> {
-    /// Makes as many jobs ready as a [`work`] is worth, and says how many.
+    /// Prepares as many jobs as a [`work`] is worth, and returns their number.
     fn ready(&mut self, work: usize) -> usize {
         let count = jobs(work, self.threads);
         if self.jobs.len() < count {
@@ -127,7 +128,7 @@ impl Clusters<'_> {
         count
     }
 
-    /// Labels of all points, distances unless they are to be `late`, and of the sums what `summed` says.
+    /// Computes labels of all points, distances unless they are `late`, and the sums that `summed` says.
     fn assigned(&mut self, summed: Summed, late: bool) -> Assigned {
         self.masses.clear();
         self.late = late;
@@ -186,7 +187,7 @@ impl Clusters<'_> {
         pruned.run(jobs, buffers.labels, buffers.distances)
     }
 
-    /// [`ClusterProblem::assign`], distances as [`Clusters::assigned`] has them.
+    /// Does [`ClusterProblem::assign`], with distances as for [`Clusters::assigned`].
     fn step(&mut self, late: bool) -> Assigned {
         let Shape {
             points,
@@ -223,7 +224,7 @@ impl Clusters<'_> {
         assigned
     }
 
-    /// Makes the distances that are late.
+    /// Computes the late distances.
     fn catch_up(&mut self) {
         if !self.late {
             return;
@@ -246,17 +247,17 @@ impl Clusters<'_> {
             summed: Summed::Nothing,
             share: self.share,
         };
-        // Labels come out as they are.
+        // The labels do not change.
         assignment.run(&mut self.jobs[..count], buffers.labels, buffers.distances);
     }
 
-    /// Labels or distances are about to change: they are of no centroids, and sums are not of them.
+    /// Labels or distances are about to change: then they belong to no centroids, and the sums do not match them.
     fn forget(&mut self) {
         self.known.clear();
         self.settled = None;
     }
 
-    /// Sums and counts of all points, cluster by cluster, without a table a job.
+    /// Computes sums and counts of all points, cluster by cluster, without a table per job.
     fn sum_by_cluster(&mut self) {
         let (points, buffers) = self.inner.parts();
         let (dims, labels) = (points.dims(), &*buffers.labels);
@@ -268,7 +269,7 @@ impl Clusters<'_> {
             .each(|part, (sums, counts)| {
                 let first = (part * share) as u32;
                 for ((row, weight), label) in points.rows().zip(labels) {
-                    // Labels of other parts lie beyond the slices.
+                    // Labels of other parts are beyond the slices.
                     let label = label.wrapping_sub(first);
                     reference::accumulate(row, weight, label, sums, counts);
                 }
@@ -276,7 +277,7 @@ impl Clusters<'_> {
     }
 }
 
-/// Points from `first` on, at most `count`; `first` is one of them.
+/// Returns at most `count` points from `first` on, which exists.
 fn part<'a>(points: Points<'a>, first: usize, count: usize) -> Points<'a> {
     points
         .part(first, count)
@@ -350,7 +351,7 @@ impl ClusterProblem for Clusters<'_> {
     }
 
     fn set_centroids(&mut self, centroids: &[i8]) -> Result<(), ClusterError> {
-        // They are of the centroids before, which are about to be forgotten.
+        // They belong to the centroids before, which are about to be forgotten.
         self.catch_up();
         self.forget();
         self.inner.set_centroids(centroids)

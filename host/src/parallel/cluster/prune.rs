@@ -1,9 +1,10 @@
-//! Assignment when few centroids moved, exactly.
+//! Exact assignment when few centroids moved.
 //!
-//! Rounded to int8, more and more centroids stay where they are as Lloyd's loop settles. A point whose own centroid stayed
-//! has D² and label of the least score among all that stayed, the lowest of equals; so it need only be compared with those
-//! that moved, as (D², label) in lexicographic order. A point whose own centroid moved is compared with all. Both kinds are
-//! gathered in tiles of their own. No bound is estimated, so nothing is lost to rounding.
+//! Because centroids are rounded to int8, more and more of them do not move as Lloyd's loop converges. If a point's own
+//! centroid did not move, its D² and label are the lowest score among all that did not move, with ties to the lowest
+//! label. So it only needs a comparison with those that moved, as (D², label) in lexicographic order. A point whose own
+//! centroid moved is compared with all. Both kinds are gathered in separate tiles. No bound is estimated, so rounding
+//! cannot lose anything.
 
 use tercet_core::cluster::Points;
 use tercet_core::engine::Assigned;
@@ -14,21 +15,21 @@ use super::assign::{Assignment, Job, Summed};
 use super::share::share;
 use crate::simd::cluster::{Change, Packed, TILE};
 
-/// The fewest clusters: with fewer, a tile's products cost no more than gathering it.
+/// Minimum number of clusters: with fewer, the products of a tile cost no more than gathering it.
 pub(super) const CLUSTERS: usize = 32;
 
-/// Which centroids moved since points were labelled.
+/// The centroids that moved since points were labelled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moved {
     /// For each cluster.
     flags: Vec<bool>,
-    /// Those that did, in order.
+    /// The moved ones, in order.
     labels: Vec<u32>,
     rows: Vec<i8>,
 }
 
 impl Moved {
-    /// Compares centroids with those that points were labelled by; whether few enough moved to make use of it.
+    /// Compares centroids with those that points were labelled with; returns true if few enough moved to use this.
     pub(super) fn find(&mut self, before: &[i8], centroids: &[i8], dims: usize) -> bool {
         let pairs = before.chunks_exact(dims).zip(centroids.chunks_exact(dims));
         self.flags.clear();
@@ -45,16 +46,16 @@ impl Moved {
         self.flags.len() >= CLUSTERS && self.labels.len() <= self.flags.len() / 3
     }
 
-    /// The coordinates of those that moved.
+    /// Returns the coordinates of the moved ones.
     pub(super) fn rows(&self) -> &[i8] {
         &self.rows
     }
 }
 
-/// An assignment of points whose labels and distances are those of the centroids before some moved.
+/// An assignment of points whose labels and distances belong to the centroids before some moved.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pruned<'a> {
-    /// To all centroids; sums changes or nothing.
+    /// The assignment to all centroids; it sums changes or nothing.
     pub(super) all: Assignment<'a>,
     pub(super) moved: &'a Moved,
     /// The centroids that moved.
@@ -115,7 +116,7 @@ impl Pruned<'_> {
         job.assigned.inertia += super::mass(weights, share.distances);
     }
 
-    /// Assigns gathered points, to all centroids or to those that moved.
+    /// Assigns gathered points, to all centroids or to the moved ones.
     fn tile(&self, job: &mut Job, share: &mut Share<'_>, gathered: &mut Gathered, to_all: bool) {
         let indices = gathered.take();
         if indices.is_empty() {
@@ -189,7 +190,7 @@ impl Default for Gathered {
 }
 
 impl Gathered {
-    /// Adds one; whether the tile is full.
+    /// Adds one; returns true if the tile is full.
     fn push(&mut self, index: usize) -> bool {
         // A share has fewer than 2³² points.
         self.indices[self.len] = index as u32;
@@ -197,7 +198,7 @@ impl Gathered {
         self.len == TILE
     }
 
-    /// What was gathered; nothing is left.
+    /// Takes the gathered points; none remain.
     fn take(&mut self) -> &[u32] {
         &self.indices[..core::mem::take(&mut self.len)]
     }

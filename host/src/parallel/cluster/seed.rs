@@ -11,7 +11,7 @@ use super::share::{share, work};
 use super::{Clusters, Job, part};
 use crate::simd::cluster::TILE;
 
-/// Σ w·D².
+/// Returns Σ w·D².
 pub(super) fn mass(weights: Option<&[u32]>, distances: &[u32]) -> u64 {
     match weights {
         None => distances.iter().map(|&distance| u64::from(distance)).sum(),
@@ -25,7 +25,8 @@ pub(super) fn mass(weights: Option<&[u32]>, distances: &[u32]) -> u64 {
 }
 
 impl Clusters<'_> {
-    /// The lowest point at which the running sum of w·D² exceeds `r`: by the masses of the shares, then within one.
+    /// Returns the lowest point at which the running sum of w·D² exceeds `r`: first by the masses of the shares, then
+    /// within one.
     pub(super) fn picked(&mut self, r: u64) -> Option<usize> {
         let size = self.share;
         let (points, buffers) = self.inner.parts();
@@ -50,9 +51,9 @@ impl Clusters<'_> {
         None
     }
 
-    /// The point that comes next after `last` in order of falling D², rising index.
+    /// Returns the point after `last` in the order of falling D², then rising index.
     ///
-    /// Only shares that can hold it are looked through point by point: the largest D² that may come next bounds a share.
+    /// Only shares that can contain it are searched point by point: the largest D² that may come next bounds a share.
     pub(super) fn next_farthest(&mut self, last: Option<Farthest>) -> Option<Farthest> {
         let size = self.share;
         let (points, buffers) = self.inner.parts();
@@ -63,7 +64,7 @@ impl Clusters<'_> {
             let next = |&distance: &u32| if distance <= most { distance } else { 0 };
             (distances.iter().map(next).max().unwrap_or(0), index)
         });
-        // The largest bounds first, the lowest indices of equal ones.
+        // The largest bounds first, and of equal ones the lowest indices.
         bounds.sort_unstable_by_key(|&(bound, index)| (Reverse(bound), index));
         let mut best: Option<Farthest> = None;
         for (distance, index) in bounds {
@@ -81,7 +82,7 @@ impl Clusters<'_> {
         best
     }
 
-    /// Before the distance of a point becomes 0: its share's mass is less by it.
+    /// Call before the distance of a point becomes 0: subtracts its part from its share's mass.
     pub(super) fn forget_mass(&mut self, point: usize) {
         let (points, buffers) = self.inner.parts();
         let mass = self.masses.get_mut(point / self.share);
@@ -91,7 +92,7 @@ impl Clusters<'_> {
         }
     }
 
-    /// Shortens all distances to those to the one candidate; Σ w·D².
+    /// Shortens all distances to those to the one candidate, if these are less; returns Σ w·D².
     pub(super) fn shortened(&mut self) -> u64 {
         let _span = trace_span!("seed").entered();
         let size = self.share;
@@ -124,7 +125,7 @@ impl Clusters<'_> {
         self.masses.iter().sum()
     }
 
-    /// What [`Clusters::shortened`] would give with each candidate.
+    /// Computes the results that [`Clusters::shortened`] would give with each candidate.
     pub(super) fn potential(&mut self, totals: &mut [u64]) {
         let _span = trace_span!("seed", candidates = totals.len()).entered();
         let size = self.share;

@@ -1,4 +1,4 @@
-//! Work shared out among the threads of the rayon pool.
+//! Shares work among the threads of the rayon pool.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,27 +6,28 @@ use tracing::trace_span;
 
 use super::super::each::{Split, Tasks};
 
-/// What the best kernels need to compare points with centroids, in multiplications: of those there are, and as long as some of
-/// 8 centroids and 128 more a point take to read and turn it, to find the nearest and to write what was found.
+/// Returns the work of the best kernels to compare points with centroids, in multiplications: those of the existing
+/// centroids, plus per point the equivalent of 8 centroids and of 128, for reading and transposing it, finding the
+/// nearest and writing the result.
 pub(super) fn work(points: usize, dims: usize, centroids: usize) -> usize {
     let point = dims.saturating_mul(centroids.saturating_add(8));
     points.saturating_mul(point.saturating_add(128))
 }
 
-/// How many jobs a [`work`] is worth, of at most `threads`.
+/// Returns how many jobs a [`work`] is worth, at most `threads`.
 pub(super) fn jobs(work: usize, threads: usize) -> usize {
     (work / GRAIN).clamp(1, threads)
 }
 
-/// The work of a job that outweighs waking up its thread: of the fastest kernels about 20 µs, in which a sleeping thread
-/// is there.
+/// The work of a job that outweighs waking its thread: about 20 µs of the fastest kernels, in which a sleeping thread
+/// wakes up.
 const GRAIN: usize = 1 << 23;
 
-/// Calls `run` with every item and its number, on the calling thread and, where there is more than one job, on as many others of the
-/// pool as there are jobs more.
+/// Calls `run` with every item and its number, on the calling thread and, if there is more than one job, on one more
+/// thread of the pool per additional job.
 ///
-/// Each job begins with a run of items of its own, the same whenever there are as many of both, so that a thread finds what
-/// it wrote in its own cache the next time; when it is done it takes the last of others.
+/// Each job begins with its own run of items, the same whenever the numbers of items and jobs are the same, so that a
+/// thread finds its earlier results in its own cache the next time. When it is done, it takes the last items of others.
 pub(super) fn share<J: Send, P: Split>(
     jobs: &mut [J],
     tasks: Tasks<P>,
@@ -78,7 +79,7 @@ fn crew(count: usize, work: &(dyn Fn(usize) + Sync)) {
     });
 }
 
-/// Items that are left, and the number of the first.
+/// The remaining items, and the number of the first.
 struct Queue<P>(Mutex<(Option<P>, usize)>);
 
 impl<P: Split> Queue<P> {

@@ -1,19 +1,19 @@
-//! What tasks are made of, cut in two between them.
+//! Item lists of tasks, which can be split in two between items.
 
 use std::ops::Range;
 
-/// Items in a row that can be cut in two.
+/// A row of items that can be split in two.
 pub(crate) trait Split: Send + Sized {
-    /// What a task is given.
+    /// The input of a task.
     type Item;
 
-    /// How many there are.
+    /// Returns the number of items.
     fn count(&self) -> usize;
 
-    /// The first `at`, of at least as many, and those after them.
+    /// Splits off the first `at` of at least as many, and returns them and the rest.
     fn split_at(self, at: usize) -> (Self, Self);
 
-    /// Takes the first off.
+    /// Removes and returns the first item.
     fn next(&mut self) -> Option<Self::Item>;
 }
 
@@ -127,7 +127,7 @@ impl Split for Range<usize> {
     }
 }
 
-/// Items of two side by side.
+/// Items of two lists in pairs.
 pub(crate) struct Zip<A, B>(pub(super) A, pub(super) B);
 
 impl<A: Split, B: Split> Split for Zip<A, B> {

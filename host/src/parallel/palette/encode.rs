@@ -1,4 +1,4 @@
-//! Encoding: groups side by side, or one large group in tiles.
+//! Encoding: groups in parallel, or one large group in tiles.
 
 use tercet_core::number::{Element, Stats};
 use tercet_core::palette::{
@@ -12,13 +12,13 @@ use crate::parallel::merged;
 use crate::simd::palette::count;
 use crate::simd::{Ahead, Backend, Stores};
 
-/// Values that are coded at a time before they are packed, on the stack: whole runs of eight.
+/// Values that are encoded at a time before they are packed, on the stack: whole runs of eight.
 const CODES: usize = 4096;
 
-/// Tiles that all threads take together.
+/// Tiles that all threads process together.
 const WINDOW: usize = 64;
 
-/// Encodes a matrix as [`palette::encode`] does and with its errors; groups of more than `tile` values are cut.
+/// Encodes a matrix as [`palette::encode`] does and with its errors; groups of more than `tile` values are split.
 pub(crate) fn encode<M: Matrix>(
     backend: Backend,
     layout: &Layout,
@@ -56,12 +56,12 @@ pub(crate) fn encode<M: Matrix>(
                 Ok::<_, M::Error>(done)
             },
         );
-        // In order, so that the lowest index is the one reported.
+        // In order, so that the lowest index is reported.
         for result in results {
             done.merge(&result?);
         }
     } else {
-        // One after another: each is work enough for all threads.
+        // One after another: each is enough work for all threads.
         let slots = (out.indices.chunks_mut(bytes)).zip(out.codebooks.chunks_mut(entries));
         for (number, ((indices, codebook), scale)) in slots.zip(out.scales).enumerate() {
             let group = group(number, indices);
@@ -75,7 +75,7 @@ pub(crate) fn encode<M: Matrix>(
     Ok(done)
 }
 
-/// What a thread reads values into, and their codes.
+/// A thread's buffers for values, and their codes.
 struct Buffers<T> {
     values: Vec<T>,
     importances: Vec<u32>,
@@ -92,11 +92,11 @@ impl<T> Default for Buffers<T> {
     }
 }
 
-/// A group of a matrix, or a part of one: whole lines, or some of one from a multiple of eight on.
+/// A group of a matrix, or a part of one: whole lines, or a part of one from a multiple of eight on.
 pub(crate) struct Group<'a, M> {
     /// Its first value's index in the matrix.
     pub(crate) first: usize,
-    /// Its values.
+    /// Number of its values.
     pub(crate) len: usize,
     pub(crate) backend: Backend,
     pub(crate) layout: &'a Layout,
@@ -164,8 +164,8 @@ impl<M: Matrix> Group<'_, M> {
         Ok((grid, done(&stats, &grid)))
     }
 
-    /// Merges in order what `work` gives for tiles, whose first value and length it gets, on all threads: a window of tiles after
-    /// the other, so that a matrix that is read from a file is read from front to end.
+    /// Calls `work` for tiles with their first value and length on all threads, and merges the results in order.
+    /// Windows of tiles are processed one after another, so that a matrix in a file is read from front to end.
     fn pass<T: Send + 'static>(
         &self,
         tile: usize,
@@ -182,7 +182,7 @@ impl<M: Matrix> Group<'_, M> {
                         let at = number * tile;
                         work(buffers, self.first + at, tile.min(self.len - at))
                     },
-                    // In order and to the end, so that the lowest index is the one reported.
+                    // In order and to the end, so that the lowest index is reported.
                     |a, b| Ok(merge(a?, b?)),
                 )
                 .transpose()?;
@@ -194,12 +194,12 @@ impl<M: Matrix> Group<'_, M> {
         Ok(all)
     }
 
-    /// The grid of the group's extremes.
+    /// Returns the grid of the group's extremes.
     fn grid(&self, stats: &Stats) -> Result<Grid, PaletteError> {
         palette::grid(stats).map_err(|error| moved(error, self.first))
     }
 
-    /// Writes the indices on all threads, some rows or a part of a row a task.
+    /// Writes the indices on all threads, with some rows or a part of a row per task.
     pub(crate) fn pack(
         &self,
         coder: &Coder,
@@ -211,7 +211,7 @@ impl<M: Matrix> Group<'_, M> {
         let line = line.min(self.len);
         // Parts of a line are whole runs of eight.
         let part = tile.min(line).next_multiple_of(8);
-        // Tasks of short lines would cost more than they do.
+        // Tasks for single short lines would cost more than the work.
         let lines = chunks_mut(indices, bytes).at_least((tile / line).max(1));
         lines.try_each(|number, indices| {
             let parts = chunks_mut(indices, coder.width().bytes(part));
@@ -232,7 +232,7 @@ impl<M: Matrix> Group<'_, M> {
     }
 }
 
-/// The codes of finite values.
+/// Computes the codes of finite values.
 fn code<T: Element>(
     backend: Backend,
     values: &[T],
@@ -242,12 +242,12 @@ fn code<T: Element>(
     let plan = Plan::Affine(*grid);
     match backend.apply(&plan, values, codes, Stores::Cached, Ahead::STREAM) {
         Ok(_) => Ok(()),
-        // A grid whose scale is not finite: of values that are not.
+        // The scale of a grid is not finite only if values are not.
         Err(_) => Err(PaletteError::ScaleNotFinite { group: 0 }),
     }
 }
 
-/// How much codes weigh, once each where `importances` is empty.
+/// Returns the weights of codes, 1 for each if `importances` is empty.
 fn counts(codes: &[i8], importances: &[u32]) -> Result<Counts, PaletteError> {
     if importances.is_empty() {
         return Ok(count(codes));
@@ -257,7 +257,7 @@ fn counts(codes: &[i8], importances: &[u32]) -> Result<Counts, PaletteError> {
     Ok(counts)
 }
 
-/// What encoding a group did.
+/// Returns the report of encoding a group.
 fn done(stats: &Stats, grid: &Grid) -> Encoded {
     Encoded {
         groups: 1,

@@ -1,4 +1,4 @@
-//! Palettes on rayon's threads: groups and rows side by side, or one large group in tiles.
+//! Palettes on rayon's threads: groups and rows in parallel, or one large group in tiles.
 
 mod encode;
 
@@ -13,14 +13,14 @@ use super::each::{chunks, chunks_mut, items};
 use crate::simd::Backend;
 use crate::simd::palette::{Activations, Codebook};
 
-/// A matrix to encode, read part by part by any thread.
+/// A matrix to encode; any thread reads parts of it.
 pub(crate) trait Matrix: Sync {
-    /// What its values are.
+    /// The type of its values.
     type Value: Element;
-    /// What can fail.
+    /// Its errors.
     type Error: From<PaletteError> + Send + 'static;
 
-    /// The `len` values from `first` on, row-major: its own, or read into the buffer.
+    /// Returns the `len` values from `first` on, row-major: in place, or read into the buffer.
     fn values<'a>(
         &'a self,
         first: usize,
@@ -28,7 +28,7 @@ pub(crate) trait Matrix: Sync {
         buffer: &'a mut Vec<Self::Value>,
     ) -> Result<&'a [Self::Value], Self::Error>;
 
-    /// How often each of these values counts, likewise; nothing where each counts once.
+    /// Returns how often each of these values counts, likewise; empty if each counts once.
     fn importances<'a>(
         &'a self,
         first: usize,
@@ -37,7 +37,7 @@ pub(crate) trait Matrix: Sync {
     ) -> Result<&'a [u32], Self::Error>;
 }
 
-/// The error of a part that begins at value `first`, seen from the whole.
+/// Converts the error of a part that begins at value `first` to one of the whole.
 pub(crate) fn moved(error: PaletteError, first: usize) -> PaletteError {
     match error {
         PaletteError::NotFinite { index } => PaletteError::NotFinite {
@@ -47,7 +47,8 @@ pub(crate) fn moved(error: PaletteError, first: usize) -> PaletteError {
     }
 }
 
-/// Values and bytes of a line: a whole group where its rows fill their bytes, so that one follows on the other, or else a row.
+/// Returns values and bytes of a line: a whole group if its rows fill their bytes, so that they are contiguous,
+/// otherwise a row.
 fn lines(layout: &Layout) -> (usize, usize) {
     let rows = match layout.cols() % 8 * usize::from(layout.width().bits()) % 8 {
         0 => layout.group_rows(),
@@ -59,7 +60,7 @@ fn lines(layout: &Layout) -> (usize, usize) {
 impl PaletteEngine for Threads {
     type Error = PaletteError;
 
-    /// Of its own: each thread has what it needs.
+    /// Each thread has its own scratch.
     fn palette_scratch_len(&self, _: &Layout) -> usize {
         0
     }
@@ -131,7 +132,7 @@ impl<T: Element> Matrix for Slices<'_, T> {
     }
 }
 
-/// As [`palette::decode`], some rows or a part of a row a task.
+/// As [`palette::decode`], with some rows or a part of a row per task.
 fn decode(
     backend: Backend,
     palette: &Palette<'_>,
@@ -148,7 +149,7 @@ fn decode(
         .zip(chunks(palette.indices, of_group))
         .zip(chunks(palette.codebooks, width.entries()))
         .zip(items(palette.scales));
-    // Tasks of small groups or short lines would cost more than they do.
+    // Tasks for single small groups or short lines would cost more than the work.
     let groups = groups.at_least((tile / layout.group_len()).max(1));
     groups.try_each(|_, (((out, indices), entries), &scale)| {
         let codebook = Codebook::new(width, entries, scale)?;
@@ -161,9 +162,9 @@ fn decode(
     })
 }
 
-/// As [`palette::matvec`], runs of rows a task.
+/// As [`palette::matvec`], with runs of rows per task.
 ///
-/// A task has about eight tiles of weights, since a weight takes so little time here.
+/// A task has about eight tiles of weights, because a weight takes so little time here.
 fn matvec(
     backend: Backend,
     palette: &Palette<'_>,
@@ -188,7 +189,7 @@ fn matvec(
         let mut row = task * rows;
         let mut out = out;
         while !out.is_empty() {
-            // What of the task lies in one group.
+            // The part of the task in one group.
             let group = row / layout.group_rows();
             let left = (group + 1) * layout.group_rows() - row;
             let (part, after) = out.split_at_mut(left.min(out.len()));
@@ -204,7 +205,7 @@ fn matvec(
     })
 }
 
-/// [`PaletteError::Length`] unless the two are equal.
+/// Returns [`PaletteError::Length`] unless the two are equal.
 fn expect(expected: usize, found: usize) -> Result<(), PaletteError> {
     match expected == found {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Rows of floats, a block of 64 at a time by kernels.
+//! Rows of floats, a block of 64 at a time with kernels.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::simd::Backend;
 use crate::simd::float_search::{Kernels, Sums};
 use crate::simd::search::BLOCK;
 
-/// A query, and what is kept of the block under way.
+/// A query, and the state of the current block.
 struct Scan<'a, T: Element> {
     kernels: &'static Kernels<T>,
     rows: FloatRows<'a, T>,
@@ -28,7 +28,7 @@ impl<'a, T: Element> Scan<'a, T> {
         }
     }
 
-    /// Scores a range of rows, in order; `query_norm` as [`norm`] has it.
+    /// Scores a range of rows, in order; `query_norm` as from [`norm`].
     #[inline]
     fn each<M: Metric>(
         &mut self,
@@ -49,7 +49,7 @@ impl<'a, T: Element> Scan<'a, T> {
         }
     }
 
-    /// Fills in what the metric needs.
+    /// Computes the values that the metric needs.
     #[inline]
     fn fill<M: Metric>(&mut self, query: &[f32], block: Range<usize>) {
         let dim = self.rows.dim();
@@ -66,7 +66,7 @@ impl<'a, T: Element> Scan<'a, T> {
     }
 }
 
-/// The squared length of a query, where the metric needs it.
+/// Returns the squared length of a query, if the metric needs it.
 fn norm<M: Metric>(query: &[f32]) -> f64 {
     if M::FLOAT_NORMS {
         sum_of_squares(query)
@@ -102,7 +102,7 @@ pub(super) fn best<M: Metric, T: Element>(
     }
 }
 
-/// Writes those of some rows, no more than there are hits, that reach a threshold, and returns how many.
+/// Writes those of some rows that reach a threshold, at most as many as there are hits, and returns their number.
 pub(super) fn near<M: Metric, T: Element>(
     backend: Backend,
     base: FloatRows<'_, T>,

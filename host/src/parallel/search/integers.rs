@@ -1,5 +1,5 @@
-//! int8 and ternary rows, a block of 64 at a time: dot products by kernels, a test of the whole block against the worst hit
-//! kept, and the exact comparison for what passes.
+//! int8 and ternary rows, a block of 64 at a time: dot products with kernels, a test of the whole block against the
+//! worst kept hit, and the exact comparison for the rows that pass.
 
 use std::ops::Range;
 
@@ -8,29 +8,29 @@ use tercet_core::search::{Bar, Hit, Int8Rows, Metric, Score, TernaryRows, TopK};
 
 use crate::simd::search::{BLOCK, Dots, Norms, Queries, Search, TernaryQuery};
 
-/// From so many queries on, packing a block of rows pays.
+/// From this many queries on, packing a block of rows pays off.
 pub(super) const MANY: usize = 6;
-/// Queries whose products with a block are held at once.
+/// Queries whose products with a block are in memory at once.
 const GROUP: usize = 24;
 
 /// Rows that are compared in integers.
 pub(super) trait IntegerRows: Copy {
-    /// A query as kernels take it.
+    /// A query in the form of the kernels.
     type Query<'q>;
 
-    /// Values in a row.
+    /// Returns the values per row.
     fn dim(&self) -> usize;
 
     /// Prepares a query.
     fn query<'q>(&self, values: &'q [i8]) -> Self::Query<'q>;
 
-    /// Squared lengths that are known.
+    /// Returns the squared lengths, if they are known.
     fn known(&self) -> Option<&[u32]>;
 
-    /// Dot products with a block of rows.
+    /// Computes dot products with a block of rows.
     fn dots(&self, search: &Search, query: &Self::Query<'_>, rows: Range<usize>, out: &mut Dots);
 
-    /// The same, and the rows' squared lengths.
+    /// Computes the same, and the rows' squared lengths.
     fn dots_and_norms(
         &self,
         search: &Search,
@@ -40,10 +40,10 @@ pub(super) trait IntegerRows: Copy {
         norms: &mut Norms,
     );
 
-    /// A block of rows in int8, in `room` where they are not.
+    /// Returns a block of rows in int8, converted in `room` if needed.
     fn codes<'a>(&'a self, rows: Range<usize>, room: &'a mut Vec<i8>) -> &'a [i8];
 
-    /// Turns products with codes into products with rows.
+    /// Converts products with codes to products with rows.
     fn scale(&self, rows: Range<usize>, dots: &mut Dots);
 }
 
@@ -155,13 +155,13 @@ impl IntegerRows for TernaryRows<'_> {
     }
 }
 
-/// The elements of a range of rows.
+/// Returns the elements of a range of rows.
 #[inline]
 fn part<T>(elements: &[T], rows: Range<usize>, row: usize) -> &[T] {
     &elements[rows.start * row..rows.end * row]
 }
 
-/// A range cut into pieces of `step`.
+/// Splits a range into pieces of `step`.
 pub(super) fn pieces(range: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> {
     let end = range.end;
     range
@@ -183,7 +183,7 @@ impl Block {
         }
     }
 
-    /// Fills in what the metric needs.
+    /// Computes the values that the metric needs.
     #[inline]
     fn fill<M: Metric, R: IntegerRows>(
         &mut self,
@@ -204,7 +204,7 @@ impl Block {
     }
 }
 
-/// The rows of a block that pass a bar.
+/// Returns the rows of a block that pass a bar.
 #[inline]
 fn passing(search: &Search, bar: Bar, rows: usize, dots: &Dots, norms: &Norms) -> Set {
     let all = u64::MAX >> (BLOCK - rows);
@@ -214,7 +214,7 @@ fn passing(search: &Search, bar: Bar, rows: usize, dots: &Dots, norms: &Norms) -
     })
 }
 
-/// Rows of a block, a bit each.
+/// Rows of a block, one bit each.
 struct Set(u64);
 
 impl Iterator for Set {
@@ -255,7 +255,7 @@ impl<Q, S: Score> Seeker<'_, Q, S> {
                 let score = M::integer(dots[at], self.norm, norms[at]);
                 self.best.push(rows.start + at, score);
             }
-            // Rows come in order, so that one that ties with the worst is no better.
+            // Rows come in order, so a row that ties with the worst is no better.
             if let Some(worst) = self.best.worst() {
                 self.bar = M::bar(&worst.score, self.norm);
             }
@@ -300,7 +300,7 @@ pub(super) fn best<M: Metric, R: IntegerRows>(
     }
 }
 
-/// [`best`] of queries that are worth packing rows for.
+/// Does [`best`] for queries that are worth packing rows for.
 fn many<M: Metric, R: IntegerRows>(
     search: &Search,
     base: &R,
@@ -335,7 +335,7 @@ fn many<M: Metric, R: IntegerRows>(
     }
 }
 
-/// Writes those of some rows, no more than there are hits, that reach a threshold, and returns how many.
+/// Writes those of some rows that reach a threshold, at most as many as there are hits, and returns their number.
 pub(super) fn near<M: Metric, R: IntegerRows>(
     search: &Search,
     base: R,
@@ -364,7 +364,7 @@ pub(super) fn near<M: Metric, R: IntegerRows>(
     found
 }
 
-/// The squared length of a query, where the metric needs it.
+/// Returns the squared length of a query, if the metric needs it.
 fn norm<M: Metric>(query: &[i8]) -> u32 {
     if M::INTEGER_NORMS {
         plain::norm(query)

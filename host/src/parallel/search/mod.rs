@@ -1,4 +1,4 @@
-//! Search on rayon's threads: blocks of queries and parts of the rows side by side.
+//! Search on rayon's threads: blocks of queries and parts of the rows in parallel.
 
 mod floats;
 mod integers;
@@ -19,14 +19,14 @@ use super::{TILE, Threads};
 use crate::simd::Backend;
 use crate::simd::search::BLOCK;
 
-/// Queries of a task: enough that packing rows for them costs little.
+/// Queries per task: enough that packing rows for them costs little.
 const QUERIES: usize = 96;
-/// Tasks for each thread, so that none waits long for the last.
+/// Tasks per thread, so that no thread waits long for the last.
 const TASKS: usize = 4;
-/// Tiles, of rows times queries, up to which a search is not worth waking threads for: some ten microseconds of one.
+/// A search of up to this many tiles, of rows times queries, wakes no threads: it takes some ten microseconds on one.
 const SMALL: usize = 16;
-/// Rows that a part has at least where queries are many: each query of a part begins without a bar, and its first hits cost as
-/// much as the products of some hundred rows.
+/// Minimum number of rows of a part if there are many queries: each query of a part begins without a bar, and its first
+/// hits cost as much as the products of some hundred rows.
 const ROWS: usize = 8192;
 
 impl SearchEngine for Threads {
@@ -43,7 +43,8 @@ impl SearchEngine for Threads {
 
 /// The threads' [`SearchBase`]: borrowed rows.
 ///
-/// A search allocates k hits for each query and part of the rows that a task has, [`SearchBase::range`] what it finds.
+/// A search allocates k hits for each query and part of the rows in a task; [`SearchBase::range`] allocates its
+/// results.
 #[derive(Clone, Copy, Debug)]
 pub struct Base<R> {
     rows: R,
@@ -53,7 +54,7 @@ pub struct Base<R> {
 }
 
 impl<R: Rows> Base<R> {
-    /// Takes up rows, for the backend of [`Threads`].
+    /// Makes a base of rows, for the backend of [`Threads`].
     pub fn new(rows: R) -> Self {
         Self {
             rows,
@@ -63,25 +64,26 @@ impl<R: Rows> Base<R> {
         }
     }
 
-    /// Sets how many values of rows are scanned in one go, at least a row's, instead of 65,536; it does not show in a bit.
+    /// Sets how many values of rows are scanned at a time, at least those of a row, instead of 65,536; no bit depends
+    /// on it.
     pub fn with_tile(mut self, values: usize) -> Self {
         self.tile = values.max(1);
         self
     }
 
-    /// Takes another backend; it does not show in a bit.
+    /// Uses another backend; no bit depends on it.
     pub const fn with_backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
         self
     }
 
-    /// Keeps all work on the calling thread, or not.
+    /// Sets whether all work stays on the calling thread.
     const fn on(mut self, alone: bool) -> Self {
         self.alone = alone;
         self
     }
 
-    /// Threads that work may be shared out to.
+    /// Returns the number of threads that may share work.
     fn threads(&self) -> usize {
         if self.alone {
             1
@@ -90,12 +92,12 @@ impl<R: Rows> Base<R> {
         }
     }
 
-    /// Rows of a tile.
+    /// Returns the rows per tile.
     fn tile_rows(&self) -> usize {
         (self.tile / self.rows.dim()).max(1)
     }
 
-    /// Threads that are worth waking for so many queries.
+    /// Returns the number of threads that are worth waking for so many queries.
     fn workers(&self, queries: usize) -> usize {
         let products = (self.rows.len() * self.rows.dim()).saturating_mul(queries);
         if products / SMALL <= self.tile {
@@ -105,7 +107,7 @@ impl<R: Rows> Base<R> {
         }
     }
 
-    /// Into how many parts the rows are cut for so many tasks of `queries` queries each.
+    /// Returns the number of parts of the rows for so many tasks of `queries` queries each.
     fn tasks(&self, queries: usize, tasks: usize) -> usize {
         match self.workers(queries) {
             1 => 1,
@@ -113,7 +115,7 @@ impl<R: Rows> Base<R> {
         }
     }
 
-    /// The rows cut into about `parts` ranges of whole tiles, for so many queries each.
+    /// Returns the rows split into about `parts` ranges of whole tiles, for so many queries each.
     fn parts(&self, parts: usize, queries: usize) -> Vec<Range<usize>> {
         let (rows, tile) = (self.rows.len(), self.tile_rows());
         let least = if queries < MANY { 1 } else { ROWS };
@@ -124,8 +126,8 @@ impl<R: Rows> Base<R> {
             .collect()
     }
 
-    /// Writes the best `k` of a range for each query, best first, k places a query.
-    // Called for whole tasks, and large: once is enough.
+    /// Writes the best `k` rows of a range for each query, best first, with k places per query.
+    // Called for whole tasks, and large: one copy is enough.
     #[inline(never)]
     fn best_of<M: Metric>(
         &self,
@@ -144,7 +146,7 @@ impl<R: Rows> Base<R> {
         self.rows.visit::<M, _>(queries, hits, &mut best);
     }
 
-    /// [`Base::best_of`] of parts that are all rows, side by side.
+    /// Does [`Base::best_of`] for parts that together are all rows, in parallel.
     fn merged<M: Metric>(
         &self,
         queries: &[R::Query],
@@ -177,7 +179,7 @@ impl<R: Rows> Base<R> {
 struct Best {
     backend: Backend,
     rows: Range<usize>,
-    /// Rows that all queries see before the next.
+    /// Rows that all queries process before the next rows.
     tile: usize,
     k: usize,
 }
@@ -216,7 +218,7 @@ impl Visitor for Best {
     }
 }
 
-/// Writes those of some rows that reach a threshold, for which there is room, and returns how many.
+/// Writes those of some rows that reach a threshold, as many as there is room for, and returns their number.
 struct Near {
     backend: Backend,
     rows: Range<usize>,
@@ -291,7 +293,7 @@ impl<R: Rows> SearchBase for Base<R> {
         }
         let base = *self;
         let count = queries.len() / base.rows.dim();
-        // Where the rows are too few to share out, the queries are, if there is enough to do.
+        // If there are too few rows to share, the queries are shared, if there is enough work.
         let threads = base.workers(count);
         let block = if base.parts(TASKS * threads, count).len() < threads {
             count.div_ceil(threads).min(QUERIES)
@@ -324,7 +326,7 @@ impl<R: Rows> SearchBase for Base<R> {
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, SearchError> {
         self.rows.check_query(query)?;
-        // Refuses a threshold that is none.
+        // Refuses an invalid threshold.
         Within::new(threshold, &mut hits[..0])?;
         let base = *self;
         let room = hits.len();

@@ -1,4 +1,4 @@
-//! What memory moves, by working set: steps in it are the caches.
+//! Memory bandwidth by working set: its steps are the caches.
 
 use super::plot::{self, Field};
 use super::{Bench, legend};
@@ -9,7 +9,7 @@ use crate::report::svg::{At, polyline};
 
 const HEIGHT: f64 = 380.0;
 
-/// The mixes that are drawn, each with its colour's place.
+/// The drawn mixes, each with the index of its colour.
 const DRAWN: [Traffic; 4] = [
     Traffic::Read,
     Traffic::Write,

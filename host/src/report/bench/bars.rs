@@ -1,4 +1,4 @@
-//! A row a case: how many times as fast as the scalar engine, and how near the roofline.
+//! One row per case: how many times as fast as the scalar engine, and how near the roofline.
 
 use super::{Bench, legend, plot};
 use crate::measure::Measured;
@@ -15,7 +15,7 @@ const GAP: f64 = 60.0;
 const BAR: f64 = 8.0;
 const BETWEEN: f64 = 8.0;
 const LEAST: f64 = 14.0;
-/// Px above the rows, besides the legend: the headings and the numbers along the axes.
+/// Px above the rows, beside the legend: the headings and the numbers along the axes.
 const HEAD: f64 = 44.0;
 
 const NUMBER: &str = r#"class="faint" font-size="11""#;
@@ -102,7 +102,7 @@ pub(super) fn draw(out: &mut String, start: f64, bench: &Bench<'_>) -> f64 {
                 format!(r#"fill="{}""#, colour(found)),
             );
             let (one, end) = (faster.at(1.0), faster.at(found.speedup));
-            // A bar of no length would not show whose it is.
+            // A bar of length zero would not show its colour.
             let size = ((end - one).abs().max(1.5), bar - 1.0);
             rectangle(out, (one.min(end), y), size, &style);
             let size = ((share.at(found.roofline) - right).max(1.5), bar - 1.0);

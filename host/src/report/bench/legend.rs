@@ -4,10 +4,10 @@ use crate::report::svg::{At, rectangle, text};
 
 /// Px of a row of names.
 const ROW: f64 = 18.0;
-/// Px that a character takes at most, at the size of a legend.
+/// Maximum px of a character, at the size of a legend.
 const CHARACTER: f64 = 7.6;
 
-/// Draws names in rows no wider than `width`; returns the height that they took.
+/// Draws names in rows that are at most `width` wide; returns their height.
 pub(super) fn draw(out: &mut String, at: At, width: f64, names: &[(String, String)]) -> f64 {
     let (mut x, mut y) = at;
     for (name, colour) in names {

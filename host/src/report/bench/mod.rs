@@ -1,4 +1,4 @@
-//! The report of measured operations: a roofline, bars a case, scaling over threads, bandwidth by working set.
+//! The report of measured operations: a roofline, bars per case, scaling over threads, bandwidth by working set.
 
 mod bandwidth;
 mod bars;
@@ -10,7 +10,7 @@ mod scaling;
 use super::page::{self, HEADING, Page, Table};
 use crate::measure::{BackendPeak, Bandwidth, Measured};
 
-/// Measured operations and the ceilings beside them.
+/// Measured operations and their ceilings.
 #[derive(Clone, Debug)]
 pub struct Bench<'a> {
     /// The heading.
@@ -19,11 +19,11 @@ pub struct Bench<'a> {
     pub line: String,
     /// Figures by name, for the page.
     pub facts: Vec<(String, String)>,
-    /// What was measured, the contenders of a case one after another, the same ones for all.
+    /// The results, with the contenders of a case one after another and the same ones for all cases.
     pub results: &'a [Measured],
-    /// What memory moves, by threads and rising working sets.
+    /// Memory bandwidth, by threads and rising working sets.
     pub bandwidths: &'a [Bandwidth],
-    /// What the instruction sets multiply.
+    /// Multiply-adds of the instruction sets.
     pub peaks: &'a [BackendPeak],
 }
 
@@ -31,7 +31,7 @@ pub struct Bench<'a> {
 const GAP: f64 = 34.0;
 
 impl Bench<'_> {
-    /// Draws what there is: without products no roofline, with one number of threads no scaling.
+    /// Draws the available parts: without products no roofline, with one number of threads no scaling.
     pub fn page(&self) -> Page {
         let mut body = String::new();
         let mut y = HEADING;
@@ -49,7 +49,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The contenders, in the order of their first results.
+    /// Returns the contenders, in the order of their first results.
     fn contenders(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for found in self.results {
@@ -61,7 +61,7 @@ impl Bench<'_> {
         names
     }
 
-    /// The results case by case.
+    /// Returns the results case by case.
     fn cases(&self) -> Vec<&[Measured]> {
         let same = |a: &Measured, b: &Measured| (&a.operation, &a.size) == (&b.operation, &b.size);
         self.results.chunk_by(same).collect()

@@ -5,7 +5,7 @@ pub(super) use crate::report::log_axis::number;
 use crate::report::page::{MARGIN, WIDTH};
 use crate::report::svg::{At, line, text};
 
-/// Where a plot's lines are drawn.
+/// The place of a plot's lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) left: f64,
@@ -22,7 +22,7 @@ const BOTTOM: f64 = 46.0;
 const NUMBER: &str = r#"class="faint" font-size="12""#;
 
 impl Field {
-    /// A plot across the page, `height` px high with everything around it.
+    /// Returns a plot across the page, `height` px high including everything around it.
     pub(super) fn new(y: f64, height: f64) -> Self {
         Self {
             left: MARGIN + LEFT,
@@ -32,7 +32,7 @@ impl Field {
         }
     }
 
-    /// The heading, and what the axes count.
+    /// Draws the heading, and the units of the axes.
     pub(super) fn words(&self, out: &mut String, heading: &str, up: &str, across: &str) {
         let style = r#"class="ink" font-weight="bold""#;
         text(out, (MARGIN, self.top - 28.0), "start", style, heading);
@@ -41,20 +41,20 @@ impl Field {
         text(out, at, "middle", r#"class="faint""#, across);
     }
 
-    /// A number beside the field, and a line across it.
+    /// Draws a number beside the field, and a line across it.
     pub(super) fn level(&self, out: &mut String, y: f64, number: &str) {
         line(out, (self.left, y), (self.right, y), r#"class="grid""#);
         text(out, (self.left - 8.0, y + 4.5), "end", NUMBER, number);
     }
 
-    /// A number below the field, and a mark on its floor.
+    /// Draws a number below the field, and a mark on its floor.
     pub(super) fn mark(&self, out: &mut String, x: f64, number: &str) {
         let floor = self.floor;
         line(out, (x, floor), (x, floor + 5.0), r#"class="axis""#);
         text(out, (x, floor + 19.0), "middle", NUMBER, number);
     }
 
-    /// The floor.
+    /// Draws the floor.
     pub(super) fn ground(&self, out: &mut String) {
         let floor = self.floor;
         line(
@@ -65,25 +65,26 @@ impl Field {
         );
     }
 
-    /// The horizontal axis of a plot by ratios.
+    /// Returns the horizontal axis of a plot with ratios.
     pub(super) fn across(&self, values: impl Iterator<Item = f64>, base: f64) -> LogAxis {
         LogAxis::of(values, base, self.left, self.right)
     }
 
-    /// The vertical one.
+    /// Returns the vertical axis.
     pub(super) fn up(&self, values: impl Iterator<Item = f64>, base: f64) -> LogAxis {
         LogAxis::of(values, base, self.floor, self.top)
     }
 }
 
-/// Bytes as a power of 1,024: `32K`, `4M`.
+/// Formats bytes as a power of 1,024: `32K`, `4M`.
 pub(super) fn bytes(value: f64) -> String {
     let units = ["", "K", "M", "G", "T"];
     let power = ((value.log2() / 10.0 + 1e-9).floor().max(0.0) as usize).min(units.len() - 1);
     format!("{:.0}{}", value / 1024f64.powi(power as i32), units[power])
 }
 
-/// Words that cover none of the boxes taken before, near a point; the box that they took joins them. `None` where there is no room.
+/// Finds a place for a text near a point that covers none of the taken boxes, and adds its box to them. `None` if there
+/// is no room.
 pub(super) fn beside(at: At, words: &str, taken: &mut Vec<[f64; 4]>) -> Option<At> {
     const HIGH: f64 = 12.0;
     let wide = words.chars().count() as f64 * 7.0 + 2.0;

@@ -1,4 +1,4 @@
-//! The roofline (Williams, Waterman and Patterson, 2009): multiply-adds a second over multiply-adds a byte.
+//! The roofline (Williams, Waterman and Patterson, 2009): multiply-adds per second over multiply-adds per byte.
 
 use super::plot::{self, Field};
 use super::{Bench, legend};
@@ -16,7 +16,7 @@ const COLUMNS: usize = 3;
 const SMALL: &str = r#"class="faint" font-size="11""#;
 
 pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
-    // The last contender is the one of most threads and the best backend; ceilings are the processor's.
+    // The last contender has the most threads and the best backend; ceilings are those of the processor.
     let on_device = |name: &String| {
         let named = bench.results.iter().filter(|found| found.device);
         named.map(Measured::contender).any(|other| other == *name)
@@ -88,7 +88,7 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
         let slope = (b.1 - a.1).atan2(b.0 - a.0).to_degrees();
         // Along the line, a fifth of its way up.
         let at = (a.0 + (b.0 - a.0) * 0.12, a.1 + (b.1 - a.1) * 0.12 - 5.0);
-        // The room that the slanted words take, in pieces.
+        // The space of the slanted text, in pieces.
         let along = slope.to_radians();
         taken.extend((0..words.chars().count()).map(|place| {
             let away = (place as f64 + 0.5) * 6.6;
@@ -116,7 +116,7 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
             line(out, (field.left, y), (field.right, y), dashes);
             let words = format!("{:.0} G/s, {} {kind}", rate / 1e9, named.backend);
             let wide = words.chars().count() as f64 * 6.6;
-            // Two peaks near each other: the later one's words go to the left of the earlier one's.
+            // If two peaks are close, the later one's text is left of the earlier one's.
             let mut right = field.right;
             while taken.iter().any(|other| {
                 other[0] < right && right - wide < other[2] && other[1] < y && y - 14.0 < other[3]
@@ -172,12 +172,12 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
     HEIGHT + 4.0 + legend + 14.0 + rows as f64 * LINE
 }
 
-/// The first word of an operation.
+/// Returns the first word of an operation.
 fn family(found: &Measured) -> &str {
     found.operation.split(' ').next().unwrap_or_default()
 }
 
-/// Every one, in order.
+/// Returns every first word, in order.
 fn families<'a>(points: &[&'a Measured]) -> Vec<&'a str> {
     let mut names = Vec::new();
     for &found in points {

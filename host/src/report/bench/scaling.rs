@@ -15,7 +15,7 @@ const EACH: &str = "#9dbfe6";
 const MEDIAN: &str = "#e4572e";
 
 pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
-    // The backend with most threads, whose results at one thread are there too.
+    // The backend with the most threads, which also has results with one thread.
     let Some(last) = bench.results.iter().rev().max_by_key(|found| found.threads) else {
         return 0.0;
     };
@@ -96,7 +96,7 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
     HEIGHT + 4.0 + legend::draw(out, (MARGIN, below), WIDTH - 2.0 * MARGIN, &names)
 }
 
-/// The median ratio at each number of threads.
+/// Returns the median ratio at each number of threads.
 fn medians(curves: &[Vec<(usize, f64)>]) -> Vec<(usize, f64)> {
     let mut all: Vec<(usize, Vec<f64>)> = Vec::new();
     for &(threads, ratio) in curves.iter().flatten() {

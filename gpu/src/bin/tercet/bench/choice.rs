@@ -1,4 +1,4 @@
-//! What the options of `tercet bench` choose.
+//! The choices of the options of `tercet bench`.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// A word of `--backend`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backends {
-    /// Every one of this machine, and its first CUDA device if there is one.
+    /// All backends of this machine, and its first CUDA device if there is one.
     All,
     /// The first CUDA device.
     Cuda,
@@ -49,7 +49,7 @@ impl FromStr for Backends {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size(pub(super) usize);
 
-/// The most values of an input: 16 GiB of f32.
+/// Maximum number of values of an input: 16 GiB of f32.
 const MOST: usize = 1 << 32;
 
 impl FromStr for Size {
@@ -78,10 +78,11 @@ impl FromStr for Size {
     }
 }
 
-/// The scalar engine, then each backend on each number of threads, both rising; the fastest so comes last.
+/// Returns the scalar engine, then each backend on each number of threads, both in rising order, so the fastest comes
+/// last.
 ///
-/// Without `--backend` that is the one that `TERCET_BACKEND` names, or the best here; without `--threads` it is one thread,
-/// and one a core.
+/// Without `--backend` the backend is the one that `TERCET_BACKEND` names, or the best here; without `--threads` the
+/// numbers are one thread, and one per core.
 pub(super) fn contenders(backends: &[Backends], threads: &[u16]) -> Vec<Contender> {
     let mut threads: Vec<usize> = match threads {
         [] => vec![1, rayon::current_num_threads()],
@@ -105,7 +106,7 @@ pub(super) fn contenders(backends: &[Backends], threads: &[u16]) -> Vec<Contende
     std::iter::once(Contender::Scalar).chain(every).collect()
 }
 
-/// The device that is to be measured too: one that was named must be there.
+/// Returns the device to measure too: a requested device must exist.
 pub(super) fn device(backends: &[Backends]) -> Result<Option<OnDevice>, Failure> {
     let asked = |word| backends.contains(&word);
     if !asked(Backends::Cuda) && !asked(Backends::All) {

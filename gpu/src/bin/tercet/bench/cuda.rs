@@ -1,4 +1,4 @@
-//! The CUDA device as a contender of `tercet bench`: data that stays there, times by its own events.
+//! The CUDA device as a contender of `tercet bench`, with resident data and times from its own events.
 
 mod values;
 
@@ -13,12 +13,12 @@ use tercet_core::search::{Cosine, Dot, Hit, Metric, MetricKind, Rows, Score, Squ
 use tercet_gpu::engine::{Cuda, CudaError, CudaOptions, DeviceInfo, TensorCores, Watch, Wgmma};
 use tercet_host::measure::{Bits, Device, DeviceError, DeviceRun, Floats, Searched, Task};
 
-/// The most runs of a task that are timed.
+/// Maximum number of timed runs of a task.
 const MOST: usize = 1000;
-/// What events resolve: no time is told to be shorter.
+/// Resolution of events: no shorter time is reported.
 const RESOLUTION: f64 = 5e-7;
 
-/// A device, and the copies that were measured on it.
+/// A device, and the copies measured on it.
 #[derive(Debug)]
 pub(super) struct OnCuda {
     cuda: Cuda,
@@ -43,7 +43,8 @@ impl Device for OnCuda {
         timed(&mut self.cuda, task, budget)
     }
 
-    /// Steps of k-means by warpgroup products, where the device has them: engines take them by themselves for many clusters alone.
+    /// Runs steps of k-means with warpgroup products, if the device has them: by themselves engines use them only for
+    /// many clusters.
     fn run_otherwise(
         &mut self,
         task: &Task<'_>,
@@ -87,7 +88,8 @@ fn timed(cuda: &mut Cuda, task: &Task<'_>, budget: Duration) -> Result<DeviceRun
     }
 }
 
-/// By an engine of its own on the same device. Where its products differ from mma's it went on by mma: that is a failure here.
+/// Uses a separate engine on the same device. If its products differ from those of mma, it continues with mma: that is
+/// a failure here.
 fn by_wgmma(task: &Task<'_>, budget: Duration) -> Result<DeviceRun, DeviceError> {
     let options = CudaOptions {
         tensor_cores: TensorCores::Wgmma,
@@ -113,7 +115,7 @@ fn told(error: CudaError) -> DeviceError {
     }
 }
 
-/// Times runs after the first.
+/// Times the runs after the first.
 struct Clock {
     watch: Watch,
     budget: Duration,
@@ -134,7 +136,7 @@ impl Clock {
     }
 }
 
-/// Bytes a second, read and written, of the best copy of half of `set`.
+/// Returns the bytes per second, read and written, of the best copy of half of `set`.
 fn copied(cuda: &mut Cuda, set: usize, budget: Duration) -> Result<f64, CudaError> {
     let words = (set / 8).max(1024);
     let (from, mut to) = (cuda.zeros::<u32>(words)?, cuda.zeros::<u32>(words)?);
@@ -149,12 +151,12 @@ fn copied(cuda: &mut Cuda, set: usize, budget: Duration) -> Result<f64, CudaErro
     Ok((2 * 4 * words) as f64 / best)
 }
 
-/// Bytes a second to the device and back, of values that nobody has pinned.
+/// Returns the bytes per second to the device and back, for memory that is not pinned.
 fn transferred(cuda: &mut Cuda, bytes: usize, budget: Duration) -> Result<[f64; 2], CudaError> {
     let mut words: Vec<u32> = (0..bytes as u32 / 4).collect();
     let mut there = cuda.zeros::<u32>(words.len())?;
     let best = |work: &mut dyn FnMut() -> Result<(), CudaError>| -> Result<f64, CudaError> {
-        // The first brings memory into being.
+        // The first run allocates memory.
         work()?;
         let (begin, mut least) = (Instant::now(), f64::INFINITY);
         while least.is_infinite() || begin.elapsed() < budget {
@@ -172,7 +174,7 @@ fn transferred(cuda: &mut Cuda, bytes: usize, budget: Duration) -> Result<[f64; 
     Ok([to, from])
 }
 
-/// Does a task; the bits of its results, or none where there is no kernel for it.
+/// Runs a task; returns the bits of its results, or `None` if there is no kernel for it.
 fn done(cuda: &mut Cuda, clock: &mut Clock, task: &Task<'_>) -> Result<Option<u64>, CudaError> {
     Ok(Some(match task {
         Task::Quantize {
@@ -271,7 +273,7 @@ fn done(cuda: &mut Cuda, clock: &mut Clock, task: &Task<'_>) -> Result<Option<u6
     }))
 }
 
-/// Runs over points that are there; `work` gives the inertia that it ended with.
+/// Clusters resident points; `work` returns the final inertia.
 fn cluster(
     cuda: &mut Cuda,
     clock: &mut Clock,
@@ -290,7 +292,7 @@ fn cluster(
     Ok(bits.with(&[inertia]).finish())
 }
 
-/// Centroids that are sent to points that are there.
+/// Assigns resident points to centroids that are copied to the device.
 fn nearest(
     cuda: &mut Cuda,
     clock: &mut Clock,

@@ -1,4 +1,4 @@
-//! The device that is measured beside the processor, and what it copies.
+//! The device that is measured beside the processor, and its copies.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tercet_host::measure::{Device, DeviceError};
 
 use crate::gpus::Gpu;
 
-/// A device, and what it tells of itself.
+/// A device, and its description.
 pub(super) struct OnDevice {
     pub(super) device: Box<dyn Device>,
     gpu: Gpu,
@@ -20,14 +20,14 @@ impl fmt::Debug for OnDevice {
     }
 }
 
-/// A device as the report has it.
+/// A device in the report.
 #[derive(Debug, Serialize)]
 pub(super) struct Described {
     #[serde(flatten)]
     pub(super) gpu: Gpu,
-    /// By rising working set.
+    /// Sorted by working set.
     pub(super) copies: Vec<Copied>,
-    /// None where it had no room for what was to be sent.
+    /// `None` if there was no room for the data.
     pub(super) transfers: Option<Transfers>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Copied {
 }
 
 impl OnDevice {
-    /// The first CUDA device, or why there is none.
+    /// Returns the first CUDA device, or the reason why there is none.
     #[cfg(feature = "cuda")]
     pub(super) fn first() -> Result<Self, String> {
         let open = || {
@@ -61,13 +61,13 @@ impl OnDevice {
         open().map_err(|error: tercet_gpu::engine::CudaError| error.to_string())
     }
 
-    /// Why this build has none.
+    /// Returns the reason why this build has none.
     #[cfg(not(feature = "cuda"))]
     pub(super) fn first() -> Result<Self, String> {
         Err(crate::gpus::WITHOUT.to_owned())
     }
 
-    /// Copies of some sizes, as many as fit the device.
+    /// Measures copies of several sizes, as many as fit the device.
     pub(super) fn describe(mut self, quick: bool, budget: Duration) -> Result<Described, String> {
         let most = if quick { 24 } else { 30 };
         let mut copies = Vec::new();

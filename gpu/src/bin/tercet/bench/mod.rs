@@ -1,4 +1,4 @@
-//! `tercet bench`: how fast the engines are on this machine, and how near its limits.
+//! `tercet bench`: measures how fast the engines are on this machine, compared with its limits.
 
 mod choice;
 #[cfg(feature = "cuda")]
@@ -58,11 +58,11 @@ pub(crate) struct Arguments {
     /// Only operations whose name contains one of these words
     #[arg(long, value_name = "WORD", num_args = 1..)]
     op: Vec<String>,
-    /// What is timed beside the scalar engine: instruction sets, `cuda`, or `all` of these that are here [default: the best set
-    /// here]
+    /// Engines to time beside the scalar engine: instruction sets, `cuda`, or `all` of these that are here [default:
+    /// the best set here]
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     backend: Vec<Backends>,
-    /// About so many values, as 1000000, 100K, 1M or 16Mi, in place of the sizes that --list shows
+    /// Approximate number of values, as 1000000, 100K, 1M or 16Mi, instead of the sizes that --list shows
     #[arg(long, value_name = "VALUES", num_args = 1.., value_delimiter = ',')]
     size: Vec<Size>,
     /// Show what would be measured, and measure nothing
@@ -79,10 +79,10 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Values where --quick is given and --size is not.
+/// Number of values if --quick is given and --size is not.
 const QUICK: usize = 1 << 20;
 
-/// `threads` is what `--threads` says.
+/// `threads` is the value of `--threads`.
 pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure> {
     let start = Instant::now();
     let entries = arguments.entries()?;
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure>
         }
     }
     drop(steps);
-    // As they are by now: what some work was above has been measured again.
+    // The current values: peaks that some work exceeded have been measured again.
     let peaks = contenders
         .iter()
         .map(|by| runner.ceilings().named_peak(by.backend(), by.threads()));
@@ -155,7 +155,7 @@ pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure>
 }
 
 impl Arguments {
-    /// What is to be measured.
+    /// Returns the operations to measure.
     fn entries(&self) -> Result<Vec<Entry>, Failure> {
         let mut sizes: Vec<Option<usize>> = self.size.iter().map(|size| Some(size.0)).collect();
         if sizes.is_empty() {
@@ -176,7 +176,7 @@ impl Arguments {
         Ok(entries)
     }
 
-    /// Memory over working sets from the nearest cache to beyond the last one, for one thread and for all.
+    /// Measures memory over working sets from the nearest cache to beyond the last one, for one thread and for all.
     fn bandwidths(
         &self,
         runner: &mut Runner,

@@ -1,4 +1,4 @@
-//! What `tercet bench` found, and the files it goes to.
+//! The results of `tercet bench`, and their files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::tables;
 use crate::failure::Failure;
 use crate::format;
 
-/// The report as JSON has it.
+/// The report in JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Results {
     pub(super) version: &'static str,
@@ -25,13 +25,13 @@ pub(super) struct Results {
     pub(super) peaks: Vec<BackendPeak>,
     pub(super) device: Option<Described>,
     pub(super) results: Vec<Measured>,
-    /// What the device had no room for, a line each.
+    /// Operations that the device had no room for, a line each.
     pub(super) left_out: Vec<String>,
     pub(super) files: Vec<PathBuf>,
     pub(super) seconds: f64,
 }
 
-/// A folder that takes the report.
+/// The folder of the report.
 #[derive(Debug)]
 pub(super) struct Files {
     page: PathBuf,
@@ -40,7 +40,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Makes the folder, and refuses, before anything is measured, files that could not be written.
+    /// Makes the folder. Before anything is measured, refuses files that could not be written.
     pub(super) fn prepare(folder: &Path, force: bool) -> Result<Self, Failure> {
         fs::create_dir_all(folder)
             .map_err(|error| Failure::io(folder, "make the folder", &error))?;
@@ -77,7 +77,7 @@ impl Files {
 }
 
 impl Results {
-    /// The page with the pictures.
+    /// Returns the page with the pictures.
     fn page(&self) -> Bench<'_> {
         let fact = |name: &str, value: String| (name.to_owned(), value);
         let device = self.device.as_ref().map(tables::describe);

@@ -1,4 +1,4 @@
-//! What `tercet bench` found, for people.
+//! Shows the results of `tercet bench` to people.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::gpus::Gpu;
 use crate::table::Align::{Left, Right};
 use crate::table::Table;
 
-/// Operations and their sizes.
+/// Lists operations and their sizes.
 pub(super) fn list(entries: &[Entry]) -> String {
     let mut table = Table::new(&[("operation", Left), ("sizes", Left)]);
     let mut rows: Vec<(&str, String)> = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn list(entries: &[Entry]) -> String {
     table.render()
 }
 
-/// `41 operations, 123 times`.
+/// Formats `41 operations, 123 times`.
 pub(super) fn counted(results: &Results) -> String {
     let mut cases: Vec<_> = results
         .results
@@ -45,7 +45,7 @@ pub(super) fn counted(results: &Results) -> String {
     )
 }
 
-/// Machine, ceilings, results.
+/// Formats machine, ceilings and results.
 pub(super) fn people(results: &Results) -> String {
     let written: String = results
         .files
@@ -70,7 +70,7 @@ pub(super) fn people(results: &Results) -> String {
     )
 }
 
-/// Bandwidth at the smallest and the largest working set and between: one row each.
+/// Formats the bandwidth at the smallest and the largest working set and between: one row each.
 fn memory(results: &Results) -> String {
     let mut columns = vec![("working set", Right), ("threads", Right)];
     let heads: Vec<String> = Traffic::ALL
@@ -90,7 +90,7 @@ fn memory(results: &Results) -> String {
     table.render()
 }
 
-/// Every third set of each number of threads, the last one always.
+/// Iterates over every third set of each number of threads, and always the last one.
 fn shown(all: &[Bandwidth]) -> impl Iterator<Item = &Bandwidth> {
     let mut by_threads: BTreeMap<usize, Vec<&Bandwidth>> = BTreeMap::new();
     for measured in all {
@@ -110,7 +110,7 @@ fn shown(all: &[Bandwidth]) -> impl Iterator<Item = &Bandwidth> {
     })
 }
 
-/// The device in a line, with its fastest copy.
+/// Describes the device in a line, with its fastest copy.
 pub(super) fn describe(device: &Described) -> String {
     let Gpu {
         name,
@@ -128,7 +128,7 @@ pub(super) fn describe(device: &Described) -> String {
     )
 }
 
-/// The device, and its copies: one row each, and an empty line after them.
+/// Formats the device and its copies: one row each, and an empty line after them.
 fn copies(device: &Described) -> String {
     let mut table = Table::new(&[("device copy", Right), ("GB/s", Right)]);
     for copy in &device.copies {
@@ -202,7 +202,7 @@ fn cases(results: &Results) -> String {
     table.render()
 }
 
-/// A time with four digits: `12.34 µs`.
+/// Formats a time with four digits: `12.34 µs`.
 fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
         ..1e-6 => (seconds * 1e9, "ns"),

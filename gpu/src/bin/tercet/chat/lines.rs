@@ -1,15 +1,15 @@
-//! What the user says: the one message of `-p`, or the lines of standard input.
+//! The user's messages: the one message of `-p`, or the lines of standard input.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use tercet_host::Error;
 
-/// Where messages come from.
+/// The source of messages.
 #[derive(Debug)]
 pub(super) enum Lines {
-    /// The one of `-p`, until it is given.
+    /// The message of `-p`, until it is used.
     One(Option<String>),
-    /// Each line that is not empty; with a sign before it where someone types.
+    /// Each line that is not empty, after a prompt if someone types.
     Input { terminal: bool, number: usize },
 }
 
@@ -24,12 +24,12 @@ impl Lines {
         }
     }
 
-    /// Whether someone types, and may say something else where a message is refused.
+    /// True if someone types, and can send another message if one is refused.
     pub(super) fn is_typed(&self) -> bool {
         matches!(self, Self::Input { terminal: true, .. })
     }
 
-    /// The next message; `None` where there is none.
+    /// Returns the next message; `None` if there is none.
     pub(super) fn next(&mut self) -> Result<Option<String>, Error> {
         let (terminal, number) = match self {
             Self::One(prompt) => return Ok(prompt.take()),
@@ -38,7 +38,7 @@ impl Lines {
         loop {
             if terminal {
                 let mut stderr = io::stderr();
-                // Where nobody reads it, there is nobody to ask.
+                // If nobody reads it, ignore the error.
                 let _ = write!(stderr, "> ").and_then(|()| stderr.flush());
             }
             let mut line = Vec::new();

@@ -1,4 +1,4 @@
-//! `tercet chat`: a conversation with a language model, by its own template.
+//! `tercet chat`: a conversation with a language model, with its own template.
 
 mod lines;
 mod saved;
@@ -46,7 +46,7 @@ generate), prompt_tokens, cached_tokens (of them, in the cache before), dropped_
 cached), decode_seconds, decode_tokens_per_second, drafted_tokens and accepted_tokens (proposed by --lookup or --draft and taken in, and \
 of these drawn).";
 
-/// Tokens of an answer where neither the command nor the session says how many.
+/// Tokens of an answer if neither the command nor the session gives a number.
 const TOKENS: usize = 512;
 
 /// Talk with a language model, the same on every machine
@@ -56,16 +56,16 @@ pub(crate) struct Arguments {
     /// A GGUF file with a model of the architecture bitnet or llama
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// Answer this message and end, in place of the lines of standard input
+    /// Answer this message and end, instead of reading lines of standard input
     #[arg(short, long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// What the conversation begins with: how the model is to answer
+    /// Start of the conversation: how the model is to answer
     #[arg(long, value_name = "TEXT", conflicts_with = "resume")]
     system: Option<String>,
-    /// The most tokens of an answer [default: 512]
+    /// Maximum number of tokens of an answer [default: 512]
     #[arg(short = 'n', long, value_name = "N", value_parser = tokens)]
     tokens: Option<usize>,
-    /// The most tokens of the conversation [default: the model's context]
+    /// Maximum number of tokens of the conversation [default: the model's context]
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
     context: Option<u32>,
     #[command(flatten)]
@@ -80,10 +80,10 @@ pub(crate) struct Arguments {
     /// Write the session to a file after each answer, whole or not at all
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Go on from a session's file
+    /// Continue from a session's file
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
-    /// Keep the cache of keys and values too, beside the file of --save, and take the one beside that of --resume
+    /// Also keep the cache of keys and values, beside the file of --save, and read the one beside that of --resume
     #[arg(long)]
     with_cache: bool,
     /// Overwrite files of another session
@@ -105,7 +105,7 @@ fn tokens(text: &str) -> Result<usize, String> {
 }
 
 impl Arguments {
-    /// The template that was named.
+    /// Returns the requested template.
     fn template(&self) -> Result<Option<String>, Failure> {
         let read = |path: &PathBuf| {
             fs::read_to_string(path).map_err(|error| Failure::io(path, "read", &error))
@@ -113,7 +113,7 @@ impl Arguments {
         self.template.as_ref().map(read).transpose()
     }
 
-    /// Why `--with-cache` has no file to go by.
+    /// Refuses `--with-cache` without a file.
     fn check(&self) -> Result<(), Failure> {
         match (self.with_cache, &self.save, &self.resume) {
             (true, None, None) => Err(Failure::usage("--with-cache goes with --save or --resume")),
@@ -206,7 +206,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         totals: Totals::default(),
         lost: None,
     };
-    // Of one answer: how many there will be nobody knows.
+    // For one answer: the number of answers is not known.
     let products = job(&model, 1, talk.how.tokens);
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
     let job = products.with_scratch(
@@ -222,7 +222,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     let by = match done {
         Ok(((), by)) => by,
-        // Of a message or the template, not of how the command was called.
+        // The error concerns a message or the template, not the command line.
         Err(Error::Options { reason }) => {
             let model = name(&arguments.model);
             return Err(Failure::new(format_args!("{model}: {reason}")));

@@ -13,7 +13,7 @@ use tercet_host::language::{Decoder, LanguageFile};
 use crate::language::Running;
 use crate::sampling::Sampling;
 
-/// What of the command's options a session keeps.
+/// The options of the command that a session keeps.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Options {
@@ -24,7 +24,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// These, and of what was not asked for that of a session.
+    /// Returns these options, with missing ones from a session.
     fn or(self, other: Self) -> Self {
         Self {
             tokens: self.tokens.or(other.tokens),
@@ -35,7 +35,7 @@ impl Options {
     }
 }
 
-/// Where a session lies, and what goes into it.
+/// The place of a session, and its content.
 #[derive(Debug)]
 pub(super) struct Saved {
     model: ModelId,
@@ -43,24 +43,24 @@ pub(super) struct Saved {
     template: Option<String>,
     file: Option<PathBuf>,
     with_cache: bool,
-    /// Whether both files are this session's own by now, or may be overwritten.
+    /// True if both files already belong to this session, or may be overwritten.
     owned: bool,
-    /// The cache that was resumed from.
+    /// The cache that the session was resumed from.
     kept: Option<Kept>,
 }
 
-/// What a session begins with.
+/// The start of a session.
 #[derive(Debug)]
 pub(super) struct Begun {
     pub(super) options: Options,
     pub(super) history: History,
-    /// The template that is not the model's file's.
+    /// The template, if it is not that of the model's file.
     pub(super) template: Option<String>,
-    /// `None` where nothing is kept or was.
+    /// `None` if nothing is saved and nothing was resumed.
     pub(super) saved: Option<Saved>,
 }
 
-/// What the command was told.
+/// The options of the command line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Files<'a> {
     pub(super) save: Option<&'a Path>,
@@ -69,7 +69,7 @@ pub(super) struct Files<'a> {
     pub(super) force: bool,
 }
 
-/// The file of a session's cache.
+/// Returns the file of a session's cache.
 fn cache(session: &Path) -> PathBuf {
     let mut name = OsString::from(session);
     name.push(".cache");
@@ -77,7 +77,7 @@ fn cache(session: &Path) -> PathBuf {
 }
 
 impl Files<'_> {
-    /// Reads what is resumed, and sees whether what is to be saved may be written, before any work.
+    /// Reads the resumed files, and checks that the files to save may be written, before any work.
     pub(super) fn begin(
         self,
         file: &LanguageFile,
@@ -133,7 +133,7 @@ impl Files<'_> {
         Ok(begun)
     }
 
-    /// Whether a session is saved where it was resumed from.
+    /// True if a session is saved to the file that it was resumed from.
     fn is_resumed(self) -> bool {
         let full = |path: Option<&Path>| path.and_then(|path| fs::canonicalize(path).ok());
         match (full(self.save), full(self.resume)) {
@@ -144,7 +144,7 @@ impl Files<'_> {
 }
 
 impl Saved {
-    /// What the cache holds from before.
+    /// Returns the earlier content of the cache.
     pub(super) fn held<E: FlowEngine>(
         &self,
         decoder: &mut Decoder<'_, '_, E>,
@@ -155,7 +155,7 @@ impl Saved {
         }
     }
 
-    /// Writes what was said, and the cache where that is asked for.
+    /// Writes the conversation, and the cache if requested.
     pub(super) fn write<E: FlowEngine>(
         &mut self,
         history: &History,

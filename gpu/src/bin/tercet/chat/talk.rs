@@ -1,4 +1,4 @@
-//! The conversation: a message, its answer as it comes, and so on.
+//! The conversation: messages, and their answers as they come.
 
 use serde::Serialize;
 use tercet_host::Error;
@@ -14,7 +14,7 @@ use crate::interrupt::Answering;
 use crate::language::rate;
 use crate::{drafting, format, output};
 
-/// What one answer was.
+/// The report of one answer.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     text: &'a str,
@@ -32,7 +32,7 @@ struct Report<'a> {
     accepted_tokens: usize,
 }
 
-/// All answers together.
+/// The totals of all answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     answers: usize,
@@ -45,22 +45,22 @@ pub(super) struct Totals {
     accepted: usize,
 }
 
-/// A conversation as far as it is: another engine that takes over goes on from here.
+/// A conversation so far: if another engine takes over, it continues from here.
 pub(super) struct Talk<'a> {
     pub(super) prompts: Prompts<'a>,
     pub(super) history: History,
     pub(super) lines: Lines,
     pub(super) saved: Option<Saved>,
-    /// How answers are drawn, of as many tokens as one may have.
+    /// How answers are drawn, with the maximum number of tokens of one.
     pub(super) how: Generation<'a>,
-    /// Positions; `usize::MAX` for a window's ring.
+    /// Positions; `usize::MAX` for the ring of a window.
     pub(super) context: usize,
     pub(super) json: bool,
-    /// A message whose answer is not whole, and how many tokens of it were told.
+    /// A message whose answer is incomplete, and the number of its tokens that were shown.
     pub(super) pending: Option<String>,
     pub(super) told: usize,
     pub(super) totals: Totals,
-    /// Why nobody reads on.
+    /// Why nobody reads the output any more.
     pub(super) lost: Option<Failure>,
 }
 
@@ -122,7 +122,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// An answer and its text, which is told as it comes.
+    /// Produces an answer and its text, which is shown as it comes.
     fn answer<E: FlowEngine>(
         &mut self,
         decoder: &mut Decoder<'_, '_, E>,
@@ -217,14 +217,14 @@ impl Totals {
         self.taken += prompt - answer.cached;
         self.cached += answer.cached;
         self.prompt += answer.generated.prompt.as_secs_f64();
-        // The first tokens' logits are the prompts'.
+        // The logits of the first tokens are those of the prompts.
         self.drawn += answer.generated.tokens.len().saturating_sub(1);
         self.decode += answer.generated.decode.as_secs_f64();
         self.drafted += answer.generated.drafted;
         self.accepted += answer.generated.accepted;
     }
 
-    /// What the answers took, in a line for people; nothing where there was none.
+    /// Summarizes the answers in a line for people; empty if there were none.
     pub(super) fn line(&self) -> String {
         if self.answers == 0 {
             return String::new();

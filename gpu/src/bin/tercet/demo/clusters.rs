@@ -1,4 +1,4 @@
-//! The digits clustered without their labels, and how far the clusters are the digits.
+//! Clusters the digits without their labels, and measures how well the clusters match the digits.
 
 use serde::Serialize;
 use tercet_host::KMeans;
@@ -12,16 +12,16 @@ use crate::failure::Failure;
 use crate::format::significant;
 use crate::table::{Align, Table};
 
-/// One cluster a digit.
+/// One cluster per digit.
 const K: usize = 10;
 /// As in scikit-learn's recipe.
 const RESTARTS: u32 = 4;
 
-/// What scikit-learn finds for the same images: who, adjusted Rand index, purity.
+/// Results of scikit-learn for the same images: name, adjusted Rand index, purity.
 ///
-/// Measured, not quoted: `gpu/tests/reference_demo.rs` runs both with the pinned version and holds these figures to what it
-/// finds. The recipe is that of its user guide's example *A demo of K-Means clustering on the handwritten digits data*:
-/// `make_pipeline(StandardScaler(), KMeans(init="k-means++", n_clusters=10, n_init=4, random_state=0))`.
+/// Measured, not quoted: `gpu/tests/reference_demo.rs` runs both with the pinned version and compares these figures
+/// with the results. The recipe is that of the user guide's example *A demo of K-Means clustering on the handwritten
+/// digits data*: `make_pipeline(StandardScaler(), KMeans(init="k-means++", n_clusters=10, n_init=4, random_state=0))`.
 pub(super) const PEERS: [(&str, f64, f64); 2] = [
     ("scikit-learn 1.9.1, the same pixels", 0.657, 0.784),
     (
@@ -31,7 +31,7 @@ pub(super) const PEERS: [(&str, f64, f64); 2] = [
     ),
 ];
 
-/// What clustering found.
+/// The result of the clustering.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Outcome {
     k: usize,
@@ -43,7 +43,7 @@ pub(super) struct Outcome {
     purity: f64,
 }
 
-/// Clusters all images; also the picture of it.
+/// Clusters all images; also returns the picture.
 pub(super) fn run(engine: &mut Engine) -> Result<(Outcome, String), Failure> {
     let pixels = Values::U8(digits::pixels().to_vec());
     let points = Points::new("digits", IMAGES, PIXELS, pixels)?;
@@ -80,7 +80,7 @@ pub(super) fn run(engine: &mut Engine) -> Result<(Outcome, String), Failure> {
     Ok((outcome, page.svg().to_owned()))
 }
 
-/// The outcome beside scikit-learn's.
+/// Describes the outcome beside scikit-learn's.
 pub(super) fn people(outcome: &Outcome) -> String {
     let mut table = Table::new(&[
         ("k-means, 10 clusters, best of 4", Align::Left),
@@ -102,12 +102,12 @@ pub(super) fn people(outcome: &Outcome) -> String {
     )
 }
 
-/// How many images of each digit are in each cluster.
+/// Number of images of each digit in each cluster.
 #[derive(Debug)]
 struct Contingency([[u64; 10]; K]);
 
 impl Contingency {
-    /// Clusters and digits, both below ten.
+    /// Counts clusters and digits, both below ten.
     fn new(clusters: &[u32], digits: &[u8]) -> Self {
         let mut table = [[0; 10]; K];
         for (&cluster, &digit) in clusters.iter().zip(digits) {
@@ -116,14 +116,14 @@ impl Contingency {
         Self(table)
     }
 
-    /// Part of the images that show the digit most frequent in their cluster.
+    /// Returns the part of the images that show the most frequent digit of their cluster.
     fn purity(&self) -> f64 {
         let most: u64 = self.0.iter().filter_map(|row| row.iter().max()).sum();
         most as f64 / self.0.iter().flatten().sum::<u64>() as f64
     }
 
-    /// The Rand index adjusted for chance (L. Hubert and P. Arabie, *Comparing Partitions*, 1985): 1 for equal partitions,
-    /// 0 on average for unrelated ones.
+    /// Returns the Rand index adjusted for chance (L. Hubert and P. Arabie, *Comparing Partitions*, 1985): 1 for equal
+    /// partitions, 0 on average for unrelated ones.
     fn adjusted_rand(&self) -> f64 {
         let pairs = |n: u64| (n * n.saturating_sub(1) / 2) as f64;
         let columns = (0..10).map(|digit| self.0.iter().map(|row| row[digit]).sum::<u64>());

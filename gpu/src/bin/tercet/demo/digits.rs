@@ -26,23 +26,23 @@ pub(crate) struct Digit {
     pub(crate) label: u8,
 }
 
-/// The pixels of all images (0..=16), in file order. An npy file of bytes ends in its data; the header before it is as long as it
-/// likes to be.
+/// Returns the pixels of all images (0..=16), in file order. An npy file of bytes ends with its data; the header before
+/// it may have any length.
 pub(crate) fn pixels() -> &'static [u8] {
     &PIXEL_FILE[PIXEL_FILE.len() - IMAGES * PIXELS..]
 }
 
-/// The digits that they show.
+/// Returns the digits that they show.
 pub(crate) fn labels() -> &'static [u8] {
     &LABEL_FILE[LABEL_FILE.len() - IMAGES..]
 }
 
-/// The half that the classifier was trained on, in file order.
+/// Returns the half that the classifier was trained on, in file order.
 pub(crate) fn training() -> impl Iterator<Item = Digit> {
     all().take(TRAINED)
 }
 
-/// The held-out half, in file order.
+/// Returns the held-out half, in file order.
 pub(crate) fn held_out() -> impl Iterator<Item = Digit> {
     all().skip(TRAINED)
 }
@@ -55,7 +55,7 @@ fn all() -> impl Iterator<Item = Digit> {
     })
 }
 
-/// The features of one image, as `train.py` makes them: four planes of 64.
+/// Returns the features of one image, as `train.py` makes them: four planes of 64.
 fn features(pixels: &[u8]) -> [i8; FEATURES] {
     let at = |row: usize, column: usize| -> i8 {
         if row < SIDE && column < SIDE {
@@ -93,7 +93,7 @@ mod tests {
             );
             assert!(digit.features.iter().all(|p| (-16..=16).contains(p)));
         }
-        // Every digit is held out about as often as every other.
+        // Every digit is held out about equally often.
         for label in 0..10 {
             assert!(digits.iter().filter(|digit| digit.label == label).count() > 80);
         }

@@ -1,4 +1,4 @@
-//! The demo's output folder: its own files are replaced, others are left alone.
+//! The demo's output folder: its own files are replaced, others are not touched.
 
 use std::fs;
 use std::io;
@@ -8,10 +8,10 @@ use tercet_host::file::output::Output;
 
 use crate::failure::Failure;
 
-/// Names what the demo wrote, one a line. A file in the folder that it does not name is someone else's.
+/// Lists the files that the demo wrote, one per line. Other files in the folder do not belong to the demo.
 const LIST: &str = "written-by-tercet-demo.txt";
 
-/// A folder that is ready to be written to.
+/// A folder that is ready for writing.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct Folder {
 impl Folder {
     /// Makes the folder and writes the list of the files to come.
     ///
-    /// Fails, before anything is written, if one of `names` is there and no earlier list names it, unless `force`.
+    /// Unless `force` is set, fails before anything is written if one of `names` exists and no earlier list names it.
     pub(crate) fn prepare(path: &Path, names: &[String], force: bool) -> Result<Self, Failure> {
         let list = path.join(LIST);
         let own = match fs::read_to_string(&list) {
@@ -46,12 +46,12 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The path of a file in the folder.
+    /// Returns the path of a file in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Writes a file whole or not at all.
+    /// Writes a file completely or not at all.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         let mut output = Output::create(&self.path(name), [], true)?;
         output.write(bytes)?;

@@ -1,4 +1,4 @@
-//! The classifier as integer networks: what a microcontroller runs from flash, with the logits that it gives.
+//! The classifier as integer networks, which a microcontroller runs from flash with the same logits.
 
 use serde::Serialize;
 use tercet_core::linear::Layout;
@@ -13,9 +13,9 @@ use crate::failure::Failure;
 use crate::network::{answers, built, digest};
 use crate::table::{Align, Table};
 
-/// The features of the training half, which activations are calibrated on.
+/// The features of the training half, on which activations are calibrated.
 const TRAIN: &str = "digits-train.npy";
-/// Those of the held-out half, and its digits.
+/// The features of the held-out half, and its digits.
 const TEST: &str = "digits-test.npy";
 const LABELS: &str = "digits-test-labels.npy";
 
@@ -26,27 +26,27 @@ pub(super) struct Outcome {
     file: String,
     /// The layout of the hidden layer's weights.
     hidden: &'static str,
-    /// The layout of the head's.
+    /// The layout of the head's weights.
     head: &'static str,
-    /// Bits a weight, scales included.
+    /// Bits per weight, including scales.
     bits_per_weight: f64,
     /// Bytes of the file, all of which stay in flash.
     bytes: usize,
     /// Bytes of RAM that a run needs beside inputs and logits.
     ram: usize,
-    /// Part of the held-out digits read right.
+    /// Part of the held-out digits that are read correctly.
     accuracy: f64,
     /// A digest of all integer logits.
     digest: String,
 }
 
-/// The names of all files that [`run`] writes.
+/// Returns the names of all files that [`run`] writes.
 pub(super) fn files() -> impl Iterator<Item = String> {
     let inputs = [TRAIN, TEST, LABELS].map(str::to_owned);
     inputs.into_iter().chain(layouts().map(file))
 }
 
-/// Those that weights can be brought into.
+/// Returns the layouts that weights can be converted to.
 fn layouts() -> impl Iterator<Item = Layout> {
     Layout::ALL.into_iter().filter(|layout| layout.can_encode())
 }
@@ -55,7 +55,7 @@ fn file(hidden: Layout) -> String {
     format!("digits-network-{}.gguf", hidden.name())
 }
 
-/// Writes the features, and a network for every layout of the hidden layer; the head, 4 % of the weights, is int8.
+/// Writes the features, and a network for every layout of the hidden layer; the head, with 4 % of the weights, is int8.
 pub(super) fn run(
     engine: &mut Engine,
     original: &Model,
@@ -116,7 +116,7 @@ fn points(name: &str, digits: impl Iterator<Item = Digit>) -> Result<Points, Fai
     Ok(Points::new(name, rows, FEATURES, Values::int8(features))?)
 }
 
-/// The section for people.
+/// Returns the section for people.
 pub(super) fn people(outcomes: &[Outcome]) -> String {
     use Align::{Left, Right};
     let mut table = Table::new(&[

@@ -8,7 +8,7 @@ use tercet_host::{DType, Model, Tensor};
 use super::network::{Layer, Network, Paletted, Stored};
 use crate::failure::Failure;
 
-/// Reads the classifier as the file holds it.
+/// Reads the classifier as the file stores it.
 pub(crate) fn network(model: &Model) -> Result<Network<Stored>, Failure> {
     Ok(Network {
         hidden: layer(model, "hidden")?,
@@ -31,7 +31,7 @@ fn layer(model: &Model, name: &str) -> Result<Layer<Stored>, Failure> {
             let mut codes = vec![0; bias.len() * tensor.row()];
             bitnet_hf::unpack(bias.len(), tensor.row(), tensor.bytes, &mut codes)
                 .map_err(|error| Failure::new(format_args!("tensor `{}`: {error}", tensor.name)))?;
-            // The file that `tercet quantize` writes holds the divisor, unless it is told otherwise.
+            // The file of `tercet quantize` contains the divisor, unless another option is given.
             let unit = |stored: f32| WeightScale::Divisor.unit(stored).map_err(Failure::new);
             let scales = scales()?
                 .into_iter()
@@ -45,7 +45,7 @@ fn layer(model: &Model, name: &str) -> Result<Layer<Stored>, Failure> {
     Ok(Layer { weights, bias })
 }
 
-/// A matrix in palettes, as `tercet quantize` writes it.
+/// Reads a matrix in palettes, as `tercet quantize` writes it.
 fn paletted(model: &Model, tensor: &Tensor<'_>) -> Result<Paletted, Failure> {
     let name = tensor.name;
     let codebooks = get(model, &format!("{name}_palette"))?;
@@ -65,7 +65,7 @@ fn paletted(model: &Model, tensor: &Tensor<'_>) -> Result<Paletted, Failure> {
     })
 }
 
-/// The same network with its weights as floats: code · scale.
+/// Returns the same network with its weights as floats: code · scale.
 pub(crate) fn floats(network: &Network<Stored>) -> Result<Network<Vec<f32>>, Failure> {
     let layer = |layer: &Layer<Stored>| -> Result<Layer<Vec<f32>>, Failure> {
         let weights = match &layer.weights {

@@ -1,4 +1,4 @@
-//! `tercet demo`: a real classifier in every format, and what each costs in bits and in digits read wrong.
+//! `tercet demo`: a real classifier in every format, with the cost of each in bits and in misread digits.
 
 mod clusters;
 mod digits;
@@ -39,11 +39,11 @@ bits_per_weight, bytes, relative_error, accuracy, accuracy_int8), networks[] (fi
 bytes, ram, accuracy, digest), clustering (k, points, restarts, iterations, inertia, \
 adjusted_rand, purity), files[], seconds. Accuracies are fractions of 1.";
 
-/// Quantize a bundled classifier into every format, and measure what that costs on real data
+/// Quantize a bundled classifier into every format, and measure the loss on real data
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The folder to write to; what an earlier run wrote there is replaced
+    /// The folder to write to; files that an earlier run wrote there are replaced
     #[arg(long, value_name = "DIR", default_value = "tercet-demo")]
     out: PathBuf,
     /// Replace files in DIR that no earlier run wrote
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What the demo found.
+/// The findings of the demo.
 #[derive(Debug, Serialize)]
 struct Findings {
     float_accuracy: f64,

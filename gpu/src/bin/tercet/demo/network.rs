@@ -1,4 +1,4 @@
-//! The bundled classifier, run two ways: floats throughout, or int8 activations with integer dot products.
+//! The bundled classifier, run in two ways: with floats throughout, or with int8 activations and integer dot products.
 
 use tercet_core::block::{self, Format};
 use tercet_core::linear::{self, I8Sym, LinearError, Matrix};
@@ -7,14 +7,14 @@ use tercet_core::palette::{self, Layout, Palette};
 
 use crate::failure::Failure;
 
-/// A weight matrix, row-major, as a quantized file holds it.
+/// A weight matrix, row-major, as a quantized file stores it.
 #[derive(Clone, Debug)]
 pub(crate) enum Stored {
-    /// Plain floats: of the classifier as trained, and of a matrix that a format could not take.
+    /// Plain floats: of the classifier as trained, and of a matrix that a format could not represent.
     Float(Vec<f32>),
-    /// Blocks of a GGUF type, whole blocks a row.
+    /// Blocks of a GGUF type, whole blocks per row.
     Blocks(Format, Vec<u8>),
-    /// One code a weight, as the bytes of an `i8`, and one scale for all of them or one a row.
+    /// One code per weight, as the bytes of an `i8`, and one scale for all of them or one per row.
     Codes(Vec<u8>, Vec<f32>),
     /// Indices into codebooks.
     Palette(Paletted),
@@ -45,7 +45,7 @@ impl Paletted {
 pub(crate) struct Layer<W> {
     /// `bias.len()` rows.
     pub(crate) weights: W,
-    /// One a row.
+    /// One per row.
     pub(crate) bias: Vec<f32>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Network<W> {
 }
 
 impl Network<Vec<f32>> {
-    /// The digit with the highest score, all in f32; the lowest digit of equals.
+    /// Returns the digit with the highest score, all in f32; of equal scores, the lowest digit.
     pub(crate) fn read(&self, features: &[i8]) -> u8 {
         let x: Vec<f32> = features.iter().map(|&v| f32::from(v)).collect();
         highest(&self.head.apply(&relu(self.hidden.apply(&x))))
@@ -76,9 +76,9 @@ impl Layer<Vec<f32>> {
 }
 
 impl Network<Stored> {
-    /// The digit with the highest score, with int8 activations and integer dot products.
+    /// Returns the digit with the highest score, with int8 activations and integer dot products.
     ///
-    /// The features are integers already: their scale is 1. The hidden activations get one scale an image.
+    /// The features are already integers: their scale is 1. The hidden activations get one scale per image.
     ///
     /// # Errors
     /// Those of [`block::dot`] and [`palette::matvec`].
@@ -128,7 +128,7 @@ impl Layer<Stored> {
     }
 }
 
-/// The integer products of rows of codes with activations.
+/// Returns the integer products of rows of codes with activations.
 fn sums(codes: &[u8], x: &[i8], rows: usize) -> Result<Vec<i64>, LinearError> {
     let weights = Matrix::new(linear::Layout::Int8, rows, x.len(), codes)?;
     let (mut out, mut scratch) = (vec![0; rows], vec![0; weights.scratch_len()]);
@@ -137,7 +137,7 @@ fn sums(codes: &[u8], x: &[i8], rows: usize) -> Result<Vec<i64>, LinearError> {
     Ok(out)
 }
 
-/// Added up in order; four at a time, since iterators are slow where nothing is optimized.
+/// Adds up in order; four at a time, because iterators are slow in builds without optimization.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let ((fours_a, rest_a), (fours_b, rest_b)) = (a.as_chunks(), b.as_chunks());
     let mut sum = 0.0;
@@ -154,7 +154,7 @@ fn relu(values: Vec<f32>) -> Vec<f32> {
     values.into_iter().map(|v| v.max(0.0)).collect()
 }
 
-/// Symmetric int8: the scale is the largest magnitude / 127.
+/// Quantizes to symmetric int8: the scale is the largest magnitude / 127.
 fn quantize(values: &[f32]) -> (Vec<i8>, f32) {
     let scale = values.iter().fold(0f32, |max, v| max.max(v.abs())) / 127.0;
     if scale == 0.0 {

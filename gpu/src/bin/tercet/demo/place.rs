@@ -1,4 +1,4 @@
-//! Where a label goes beside its dot so that it covers nothing.
+//! Places a label beside its dot so that it covers nothing.
 
 /// A rectangle: left, top, right, bottom.
 #[derive(Clone, Copy, Debug)]
@@ -13,12 +13,12 @@ pub(crate) struct Area(
 const HEIGHT: f64 = 16.0;
 
 impl Area {
-    /// The square around a dot.
+    /// Returns the square around a dot.
     pub(crate) fn around((x, y): (f64, f64), half: f64) -> Self {
         Self(x - half, y - half, x + half, y + half)
     }
 
-    /// How much of this area the other covers; 0 where they are apart.
+    /// Returns how much of this area the other covers; 0 if they are apart.
     pub(crate) fn overlap(&self, other: &Self) -> f64 {
         let across = (self.2.min(other.2) - self.0.max(other.0)).max(0.0);
         let down = (self.3.min(other.3) - self.1.max(other.1)).max(0.0);
@@ -30,10 +30,11 @@ impl Area {
     }
 }
 
-/// The place of a label of that width for the dot at `x`, `y`: within `field`, covering as little as can be of what is
-/// `taken`, and then as near as can be. `None` where no place tried lies within the field.
+/// Returns the place of a label with this width for the dot at `x`, `y`: within `field`, covering as little as possible
+/// of `taken`, and then as near as possible. `None` if no tried place lies within the field.
 ///
-/// Sixteen directions on nine rings around the dot are tried; the side of the label that faces the dot touches the ring.
+/// Sixteen directions on nine rings around the dot are tried; the side of the label that faces the dot touches the
+/// ring.
 pub(crate) fn place((x, y): (f64, f64), width: f64, field: &Area, taken: &[Area]) -> Option<Area> {
     let mut best: Option<(f64, Area)> = None;
     for ring in 0..9 {
@@ -44,7 +45,7 @@ pub(crate) fn place((x, y): (f64, f64), width: f64, field: &Area, taken: &[Area]
             let top = y + away * angle.sin() - HEIGHT / 2.0;
             let area = Area(left, top, left + width, top + HEIGHT);
             let covered: f64 = taken.iter().map(|other| area.overlap(other)).sum();
-            // A px further away counts as half a px² covered.
+            // One px further away counts as half a px² covered.
             let cost = covered + away * 0.5;
             if area.within(field) && best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, area));

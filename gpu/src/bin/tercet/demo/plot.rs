@@ -1,4 +1,4 @@
-//! One scatter plot as SVG: bits a weight against accuracy, every point labelled.
+//! One scatter plot as SVG: bits per weight against accuracy, with every point labelled.
 
 use std::fmt::Write as _;
 
@@ -13,18 +13,18 @@ pub(crate) struct Point {
     pub(crate) label: String,
     /// Index into the series given to [`svg`].
     pub(crate) series: usize,
-    /// Bits a weight; positive.
+    /// Bits per weight; positive.
     pub(crate) bits: f64,
-    /// Per cent right with float activations.
+    /// Per cent correct with float activations.
     pub(crate) float: f64,
-    /// Per cent right with int8 activations.
+    /// Per cent correct with int8 activations.
     pub(crate) int8: f64,
 }
 
 /// A family of points that share a colour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Series {
-    /// Its line in the legend.
+    /// Its text in the legend.
     pub(crate) name: &'static str,
     /// An SVG colour.
     pub(crate) colour: &'static str,
@@ -37,13 +37,13 @@ const RIGHT: f64 = 32.0;
 const TOP: f64 = 84.0;
 const BOTTOM: f64 = 68.0;
 const DOT: f64 = 5.0;
-/// Label size in px, and the widest a character gets, on average, in the fonts named below.
+/// Label size in px, and the largest average width of a character in the fonts named below.
 const FONT: f64 = 13.0;
 const ADVANCE: f64 = 7.4;
 const INK: &str = r##"fill="#1a1a1a""##;
 const FAINT: &str = r##"fill="#444444""##;
 
-/// From values to px: bits on a logarithmic axis, per cent on a linear one.
+/// Converts values to px: bits on a logarithmic axis, per cent on a linear one.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     bits: (f64, f64),
@@ -51,7 +51,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Axes that hold every point: per cent from a multiple of five below the lowest up to 100.
+    /// Returns axes for all points: per cent from a multiple of five below the lowest up to 100.
     fn of(points: &[Point], reference: f64) -> Self {
         let fold = |from: f64, pick: fn(f64, f64) -> f64, of: fn(&Point) -> f64| {
             points.iter().map(of).fold(from, pick)
@@ -229,7 +229,7 @@ fn labels(
     }
 }
 
-/// A dot that may be hollow.
+/// Draws a dot that may be hollow.
 fn ring(out: &mut String, at: (f64, f64), fill: &str, stroke: &str) {
     let style = format!(r#"fill="{fill}" stroke="{stroke}" stroke-width="1.5""#);
     circle(out, at, DOT, &style);
@@ -256,7 +256,7 @@ mod tests {
             .collect()
     }
 
-    /// The x, y and words of every text element that names a point.
+    /// Returns the x and y of every text element that names a point.
     fn labels_of(svg: &str) -> Vec<(f64, f64)> {
         let number = |line: &str, key: &str| -> f64 {
             let from = line.find(key).unwrap() + key.len();

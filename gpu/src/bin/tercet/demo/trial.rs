@@ -1,4 +1,4 @@
-//! One format tried on the classifier.
+//! Tries one format on the classifier.
 
 use std::path::Path;
 
@@ -16,47 +16,47 @@ use super::network::Network;
 use crate::engine::Engine;
 use crate::failure::Failure;
 
-/// A format and the rule that picks its codes.
+/// A format and the rule that chooses its codes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial {
     target: Target,
-    /// The word for the rule, in names and tables; `None` where a format has only one.
+    /// The word for the rule, in names and tables; `None` if a format has only one.
     rule: Option<(&'static str, Rule)>,
     per: Option<Per>,
     bits: Option<f64>,
 }
 
-/// What a format did to the classifier.
+/// The effect of a format on the classifier.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Outcome {
     /// Format and rule.
     pub(crate) name: String,
     /// The file, within the folder.
     pub(crate) file: String,
-    /// The format asked for.
+    /// The requested format.
     pub(crate) format: &'static str,
-    /// The rule asked for.
+    /// The requested rule.
     pub(crate) rule: Option<&'static str>,
-    /// What the hidden layer's weights were stored as.
+    /// The stored type of the hidden layer's weights.
     pub(crate) hidden: String,
-    /// What the head's weights were stored as: a fallback where its rows of 64 do not fit the format's blocks.
+    /// The stored type of the head's weights: a fallback if its rows of 64 do not fit the format's blocks.
     pub(crate) head: String,
-    /// The matrix that was stored as something else than the format asked for, and why.
+    /// The matrix that was stored in another format than requested, and why.
     pub(crate) note: Option<String>,
-    /// Bits a weight, scales included, over both matrices, kept ones included.
+    /// Bits per weight, including scales, over both matrices, including unquantized ones.
     pub(crate) bits_per_weight: f64,
     /// Bytes of the file.
     pub(crate) bytes: u64,
-    /// Squared error of all weights over their energy.
+    /// Squared error of all weights divided by their energy.
     pub(crate) relative_error: f64,
-    /// Part of the held-out digits read right, float activations.
+    /// Part of the held-out digits that are read correctly, with float activations.
     pub(crate) accuracy: f64,
     /// The same with int8 activations and integer dot products.
     pub(crate) accuracy_int8: f64,
 }
 
 impl Trial {
-    /// Every format; the ternary ones of GGUF with ggml's rule and with the optimal one.
+    /// Returns every format; the ternary ones of GGUF with ggml's rule and with the optimal one.
     pub(crate) fn all() -> Vec<Self> {
         const ABSMAX: Option<(&str, Rule)> = Some(("absmax", Rule::AbsMax));
         const ABSMEAN: Option<(&str, Rule)> = Some(("absmean", Rule::AbsMean));
@@ -99,7 +99,7 @@ impl Trial {
         ]
     }
 
-    /// Format and rule.
+    /// Returns format and rule.
     fn name(&self) -> String {
         match self.rule {
             Some((rule, _)) => format!("{} {rule}", self.target.name()),
@@ -107,7 +107,7 @@ impl Trial {
         }
     }
 
-    /// The name of the file that the trial writes.
+    /// Returns the name of the file that the trial writes.
     pub(crate) fn file(&self) -> String {
         let extension = match self.target {
             Target::Int8 | Target::Ternary | Target::BitnetHf | Target::Palette(_) => "safetensors",
@@ -119,7 +119,7 @@ impl Trial {
         )
     }
 
-    /// Quantizes into `path`, reads that file back and has it read the held-out digits.
+    /// Quantizes into `path`, reads that file back and lets it read the held-out digits.
     pub(crate) fn run(
         &self,
         engine: &mut Engine,
@@ -169,14 +169,14 @@ impl Trial {
     }
 }
 
-/// Bits a weight over tensors, those that a format could not take included.
+/// Returns the bits per weight over tensors, including those that a format could not represent.
 fn bits_per_weight(tensors: &[&TensorReport]) -> f64 {
     let values = |tensor: &TensorReport| tensor.shape.iter().product::<usize>() as f64;
     let bits: f64 = tensors.iter().map(|t| t.bits_per_weight * values(t)).sum();
     bits / tensors.iter().map(|t| values(t)).sum::<f64>()
 }
 
-/// Part of the digits that `read` reads right.
+/// Returns the part of the digits that `read` reads correctly.
 pub(crate) fn accuracy(
     images: &[Digit],
     read: impl Fn(&Digit) -> Result<u8, Failure>,
@@ -188,12 +188,12 @@ pub(crate) fn accuracy(
     Ok(right as f64 / images.len() as f64)
 }
 
-/// Number of weights in both matrices.
+/// Returns the number of weights in both matrices.
 pub(crate) fn weights(network: &Network<Vec<f32>>) -> usize {
     network.hidden.weights.len() + network.head.weights.len()
 }
 
-/// Σ(x − x̂)² / Σx² over both matrices.
+/// Returns Σ(x − x̂)² / Σx² over both matrices.
 fn relative_error(truth: &Network<Vec<f32>>, restored: &Network<Vec<f32>>) -> Result<f64, Failure> {
     let mut comparison = Comparison::new();
     for (truth, restored) in [

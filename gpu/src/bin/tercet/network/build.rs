@@ -1,4 +1,4 @@
-//! `tercet network build`: a float model's dense layers as one integer network.
+//! `tercet network build`: converts a float model's dense layers to one integer network.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -46,13 +46,14 @@ pub(crate) struct Arguments {
     /// A safetensors or GGUF file with the float weights
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// A layer's name in the model, then `:relu` if it has one, then `:LAYOUT` if not --to; once for each, first to last
+    /// A layer's name in the model, then `:relu` if it has one, then `:LAYOUT` if not --to; once for each, first to
+    /// last
     #[arg(long, value_name = "NAME[:relu][:LAYOUT]", required = true)]
     layer: Vec<LayerOptions>,
-    /// Recorded inputs, a point each: FILE.npy, FILE.csv, FILE.safetensors:TENSOR
+    /// Recorded inputs, one point each: FILE.npy, FILE.csv, FILE.safetensors:TENSOR
     #[arg(long, value_name = "DATA")]
     calibrate: String,
-    /// How weights are stored
+    /// How to store weights
     #[arg(long, value_name = "LAYOUT", value_parser = layout())]
     to: Layout,
     /// The file to write; whole or not at all
@@ -61,16 +62,16 @@ pub(crate) struct Arguments {
     /// Which values become ±1 in ternary layouts
     #[arg(long, value_name = "RULE", value_parser = rule(), default_value = "optimal")]
     rule: Rule,
-    /// Where a ternary scale comes from: the rule, or least squares over the values that became ±1
+    /// Source of a ternary scale: the rule, or least squares over the values that became ±1
     #[arg(long, value_name = "SCALE", value_parser = scale(), default_value = "rule")]
     scale: ScaleRule,
-    /// One scale a matrix instead of one a row
+    /// One scale per matrix instead of one per row
     #[arg(long)]
     per_tensor: bool,
-    /// How the range of activations is chosen
+    /// How to choose the range of activations
     #[arg(long, value_name = "METHOD", value_parser = method(), default_value = "absmax")]
     method: Method,
-    /// What 1 in the input stands for [default: the scale of int8 inputs; else as for activations]
+    /// The value of 1 in the input [default: the scale of int8 inputs; else as for activations]
     #[arg(long, value_name = "SCALE")]
     input_scale: Option<f32>,
     /// Replace OUT if it exists
@@ -110,7 +111,7 @@ struct Summary<'a> {
     seconds: f64,
 }
 
-/// The sizes of the layers as the model has them; those that it has not, or whose matrices are none, are told of by the build itself.
+/// Returns the sizes of the layers in the model. The build itself reports layers that are missing or have no matrices.
 fn sizes(model: &Model, options: &BuildOptions) -> Vec<LayerSize> {
     let layers = options.layers.iter().filter_map(|layer| {
         let weight = model.get(&format!("{}.weight", layer.name))?;
@@ -122,7 +123,7 @@ fn sizes(model: &Model, options: &BuildOptions) -> Vec<LayerSize> {
     layers.collect()
 }
 
-/// [`tercet_host::network::build()`] on the engine that is chosen.
+/// Runs [`tercet_host::network::build()`] on the chosen engine.
 pub(crate) fn built(
     engine: &mut Engine,
     model: &Model,
@@ -158,7 +159,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         .into());
     }
-    // Before the work, so that what cannot be written costs none.
+    // Before the work, so that files that cannot be written cost none.
     let inputs = model.files().chain([recorded.path()]);
     let mut out = Output::create(&arguments.output, inputs, arguments.force)?;
     let built = built(&mut engine, &model, &options, &recorded, &Bar::new())?;

@@ -1,4 +1,4 @@
-//! `tercet network run`: an integer network over a data set.
+//! `tercet network run`: runs an integer network over a data set.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -40,13 +40,13 @@ eight little-endian bytes.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A network as `tercet network build` writes it
+    /// A network written by `tercet network build`
     #[arg(value_name = "NETWORK")]
     network: PathBuf,
-    /// Inputs, a point each: FILE.npy, FILE.csv, FILE.safetensors:TENSOR
+    /// Inputs, one point each: FILE.npy, FILE.csv, FILE.safetensors:TENSOR
     #[arg(value_name = "DATA")]
     data: String,
-    /// The right class of every point: whole numbers from 0, as DATA
+    /// The correct class of every point: whole numbers from 0, in the form of DATA
     #[arg(long, value_name = "LABELS")]
     labels: Option<String>,
     /// Print digests of the logits
@@ -74,7 +74,7 @@ struct Summary<'a> {
     seconds: f64,
 }
 
-/// [`NetworkFile::run`] on the engine that is chosen.
+/// Runs [`NetworkFile::run`] on the chosen engine.
 pub(crate) fn answers(
     engine: &mut Engine,
     network: &NetworkFile,
@@ -130,25 +130,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     output::text(&people(&summary))
 }
 
-/// The digest of sums, as firmware makes it.
+/// Returns the digest of sums, as firmware computes it.
 pub(crate) fn digest(sums: &[i64]) -> u64 {
     let mut digest = Digest::new();
     sums.iter().for_each(|&sum| digest.u64(sum as u64));
     digest.value()
 }
 
-/// What firmware prints of the same inputs.
+/// Returns the lines that firmware prints for the same inputs.
 fn lines(answers: &Answers) -> String {
     let mut lines = String::new();
     let sums = answers.sums.chunks(answers.outputs);
     for (number, (sums, class)) in sums.zip(&answers.classes).enumerate() {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = writeln!(lines, "{number} {:016x} {class}", digest(sums));
     }
     lines + &format!("logits {:016x}\n", digest(&answers.sums))
 }
 
-/// One class a point.
+/// Returns one class per point.
 fn labels(spec: &str, points: usize) -> Result<Vec<usize>, Failure> {
     let file = Points::open(spec, &ReadOptions::default())?;
     let refuse = |reason: &dyn std::fmt::Display| {

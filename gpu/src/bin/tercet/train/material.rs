@@ -1,4 +1,4 @@
-//! What a run is made of: a vocabulary, the model's size, tokens.
+//! The inputs of a run: a vocabulary, the model's size, tokens.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::failure::Failure;
 /// The file of tokens in the folder of --checkpoint.
 const TOKENS: &str = "tokens.bin";
 
-/// All that a run has before it begins.
+/// All inputs of a run.
 pub(super) struct Material {
     vocabulary: Vocabulary,
     tokenizer: Tokenizer,
-    /// The model to begin with.
+    /// The model to start with.
     from: Option<Model>,
     pub(super) parameters: Parameters,
     pub(super) corpus: Arc<Corpus>,
@@ -99,7 +99,7 @@ impl Material {
         })
     }
 
-    /// What the text that is held out costs.
+    /// Evaluates the held-out text.
     pub(super) fn evaluate(&self, trainer: &Trainer<Threads>) -> Result<Cost, Failure> {
         let pieces = *self.tokenizer.view().pieces();
         let bytes = |token| {
@@ -111,7 +111,7 @@ impl Material {
     }
 }
 
-/// The tokens of a text, without those of its beginning and end.
+/// Returns the tokens of a text, without those of its beginning and end.
 fn tokens_of(tokenizer: &Tokenizer, text: &[u8]) -> Result<Vec<u32>, Failure> {
     let encoding = Encoding {
         ends: false,
@@ -120,7 +120,7 @@ fn tokens_of(tokenizer: &Tokenizer, text: &[u8]) -> Result<Vec<u32>, Failure> {
     tokenizer.encode(text, encoding).map_err(Failure::new)
 }
 
-/// The tokens to train on, text by text; where there are several, each ends.
+/// Returns the tokens to train on, text by text; if there are several texts, each has an end token.
 fn encode(
     tokenizer: &Tokenizer,
     texts: &Texts,
@@ -141,7 +141,8 @@ fn held_out(tokenizer: &Tokenizer, texts: &Texts) -> Result<Vec<u32>, Failure> {
     tokens_of(tokenizer, &texts.held_out)
 }
 
-/// Tokens in a file: those that are there, if they may be and are of these texts and this vocabulary (which the model's header says), or new ones.
+/// Returns tokens in a file: the existing ones, if they may be used and belong to these texts and this vocabulary
+/// (stated in the model's header), or new ones.
 fn mapped(
     path: &Path,
     known: bool,

@@ -1,4 +1,4 @@
-//! `tercet train`: a ternary language model of texts, in integers.
+//! `tercet train`: trains a ternary language model on texts, in integers.
 
 mod material;
 mod run;
@@ -17,7 +17,7 @@ use tercet_host::train::{Preset, TrainOptions, Watch};
 
 use crate::failure::Failure;
 
-/// The most tokens of a sequence.
+/// Maximum number of tokens per sequence.
 const MOST_CONTEXT: u32 = 1024;
 
 const EXAMPLES: &str = "\
@@ -65,31 +65,32 @@ pub(crate) struct Arguments {
     /// The size of the model [default: nano]
     #[arg(long, value_name = "SIZE", value_parser = preset())]
     preset: Option<Preset>,
-    /// Begin with the weights of this model, a GGUF file of a bitnet, and its size and vocabulary
+    /// Start with the weights of this model, a GGUF file of a bitnet, and its size and vocabulary
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["preset", "vocabulary", "tokenizer"])]
     from: Option<PathBuf>,
     /// Steps of the whole run, for which the learning rate is planned [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "minutes")]
     steps: Option<u64>,
-    /// Measure some steps, and take as many as this time allows
+    /// Measure some steps, and do as many as this time allows
     #[arg(long, value_name = "M", value_parser = minutes)]
     minutes: Option<f64>,
-    /// Sequences of a step
+    /// Sequences per step
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 16)]
     batch: u32,
-    /// Tokens of a sequence, which become the model's context [default: the preset's]
+    /// Tokens per sequence, which become the model's context [default: the preset's]
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(2..=1024))]
     context: Option<u32>,
-    /// The most tokens of the vocabulary; 259 are bytes alone [default: the preset's]
+    /// Maximum size of the vocabulary; 259 are only bytes [default: the preset's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(259..=65_536), conflicts_with = "tokenizer")]
     vocabulary: Option<u32>,
-    /// Take the vocabulary of this model, a GGUF file
+    /// Use the vocabulary of this model, a GGUF file
     #[arg(long, value_name = "MODEL")]
     tokenizer: Option<PathBuf>,
     /// The share of the text that is held out, from its end
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.05)]
     hold: f64,
-    /// Which weights are 1 or -1: those above half of the mean magnitude, as BitNet's, or those that leave the least squared error
+    /// Which weights are 1 or -1: those above half of the mean magnitude, as BitNet's, or those that leave the least
+    /// squared error
     #[arg(long, value_name = "RULE", value_parser = rule(), default_value = "absmean")]
     rule: Rule,
     /// How the learning rate falls
@@ -101,43 +102,44 @@ pub(crate) struct Arguments {
     /// Steps until the highest learning rate [default: a twentieth of all]
     #[arg(long, value_name = "N")]
     warmup: Option<u64>,
-    /// The share of the highest rate that is left at the end
+    /// The share of the highest rate that remains at the end
     #[arg(long, value_name = "SHARE", value_parser = fraction, default_value_t = 0.1)]
     last: f32,
-    /// Halve the learning rate when so many evaluations in a row are no better than the best
+    /// Halve the learning rate after this many evaluations in a row that are no better than the best
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     plateau: Option<u32>,
-    /// End when so many are not; OUT is then the model as it was when it was best
+    /// End after this many of them; OUT is then the model at its best
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     patience: Option<u32>,
-    /// The share of a weight that a learning rate of 1 takes away in a step
+    /// The share of a weight that a learning rate of 1 removes in a step
     #[arg(long, value_name = "W", value_parser = fraction, default_value_t = 0.1)]
     decay: f32,
-    /// The norm to which gradients are cut
+    /// The norm to which gradients are clipped
     #[arg(long, value_name = "NORM", value_parser = positive, default_value_t = 1.0)]
     clip: f32,
-    /// Draws the first weights and the order of the text
+    /// Seed of the first weights and the order of the text
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Cut a step's sequences into so many parts, to take less memory: each thread takes one part at a time [default: four sequences a part]
+    /// Split a step's sequences into this many parts, to use less memory: each thread processes one part at a time
+    /// [default: four sequences a part]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     accumulate: Option<u32>,
-    /// Compute layers twice, to take less memory (gradient checkpointing)
+    /// Compute layers twice, to use less memory (gradient checkpointing)
     #[arg(long)]
     recompute: bool,
-    /// Write what the run needs to go on into this folder, at every evaluation and when it is interrupted
+    /// Write the state that the run needs to continue into this folder, at every evaluation and when it is interrupted
     #[arg(long, value_name = "DIR")]
     checkpoint: Option<PathBuf>,
-    /// Go on with the run in --checkpoint
+    /// Continue the run in --checkpoint
     #[arg(long, requires = "checkpoint", conflicts_with = "minutes")]
     resume: bool,
-    /// End after so many steps of the whole run, with a checkpoint
+    /// End after this many steps of the whole run, with a checkpoint
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "checkpoint")]
     stop_after: Option<u64>,
-    /// Evaluate on the text that was held out, every so many steps [default: a tenth of all]
+    /// Evaluate on the held-out text every so many steps [default: a tenth of all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     every: Option<u64>,
-    /// The type of the matrices: the same model in 2.06 or 1.69 bits a weight
+    /// The type of the matrices: the same model in 2.06 or 1.69 bits per weight
     #[arg(long, value_name = "TYPE", value_parser = format(), default_value = "tq2_0")]
     to: Format,
     /// The instruction set to compute with, on --threads threads; no bit depends on it [default: the best here]
@@ -182,7 +184,7 @@ fn isa() -> impl TypedValueParser<Value = Isa> {
         .try_map(|name| Isa::from_name(&name).ok_or("not one of the instruction sets"))
 }
 
-/// A number of which `right` says whether it will do.
+/// Parses a number that satisfies `right`.
 fn number<T: std::str::FromStr>(
     text: &str,
     right: impl Fn(&T) -> bool,
@@ -225,12 +227,12 @@ fn fraction(text: &str) -> Result<f32, String> {
 }
 
 impl Arguments {
-    /// The size of the model.
+    /// Returns the size of the model.
     fn preset(&self) -> Preset {
         self.preset.unwrap_or(Preset::Nano)
     }
 
-    /// The options of a run of so many steps for a model of such parameters.
+    /// Returns the options of a run of so many steps for a model with these parameters.
     fn options(&self, steps: u64, parameters: Parameters) -> TrainOptions {
         let defaults = TrainOptions::new(Parameters {
             context_length: self
@@ -273,7 +275,7 @@ impl Arguments {
 }
 
 impl Arguments {
-    /// Makes the instruction set that was named that of the whole process, before any work.
+    /// Makes the requested instruction set that of the whole process, before any work.
     pub(crate) fn settle(&self) -> Result<(), Failure> {
         match self.backend {
             Some(isa) => Ok(Backend::new(isa)?.choose()?),

@@ -1,4 +1,4 @@
-//! The run.
+//! Runs the training.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::told::{Begun, Done, Told};
 use crate::failure::Failure;
 use crate::interrupt::Answering;
 
-/// Steps that are measured for --minutes, after one that is not.
+/// Steps that are measured for --minutes, after an unmeasured one.
 const MEASURED: u64 = 3;
 /// The file in the folder of --checkpoint.
 const CHECKPOINT: &str = "checkpoint.safetensors";
@@ -26,7 +26,7 @@ const HELD_OUT: &str = "held-out.txt";
 const REPORT: &str = "report.html";
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // Refused before the work, not after it.
+    // Refuse before the work, not after it.
     let output = Output::create(&arguments.output, [], arguments.force)?;
     let checkpoint = arguments
         .checkpoint
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let path = checkpoint.as_deref().unwrap_or(Path::new(CHECKPOINT));
         trainer.resume(path, &material.corpus)?;
     }
-    // Without a folder to save it in, an interrupt ends the run at once.
+    // Without a folder for saving, an interrupt ends the run at once.
     let answering = checkpoint.is_some().then(Answering::begin);
     let mut told = Told::new(arguments.json, steps, trainer.steps());
     told.begun(&Begun {
@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let is_interrupted = answering.as_ref().is_some_and(Answering::is_over);
         if is_due || (report.step == last && !is_interrupted) {
             let cost = material.evaluate(&trainer)?;
-            // An evaluation that no other run makes decides nothing.
+            // An evaluation that other runs do not make must not decide anything.
             let verdict = is_due.then(|| trainer.watch(&cost));
             told.evaluated(report.step, &cost, verdict)?;
         }
@@ -154,7 +154,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     told.done(&done)
 }
 
-/// Steps that a time allows, by how long some take.
+/// Returns the number of steps that fit the time, from the time of some steps.
 fn measure(arguments: &Arguments, material: &Material, minutes: f64) -> Result<u64, Failure> {
     let options = arguments.options(1000, material.parameters);
     let mut trainer = material.trainer(&options)?;
@@ -167,7 +167,7 @@ fn measure(arguments: &Arguments, material: &Material, minutes: f64) -> Result<u
     let step = start.elapsed().as_secs_f64() / MEASURED as f64;
     let start = Instant::now();
     material.evaluate(&trainer)?;
-    // Ten evaluations come on top.
+    // Ten evaluations take additional time.
     let left = minutes * 60.0 - 10.0 * start.elapsed().as_secs_f64();
     let steps = ((left / step) as u64).max(1);
     eprintln!("--steps {steps}: a step takes {:.3} s here", step);

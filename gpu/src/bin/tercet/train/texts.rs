@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// Texts to train on, and what is held out of them.
+/// Texts to train on, and the held-out text.
 #[derive(Debug)]
 pub(super) struct Texts {
     /// One after another.
     pub(super) train: Vec<Vec<u8>>,
-    /// The end of the last ones, together.
+    /// The end of the last texts, together.
     pub(super) held_out: Vec<u8>,
 }
 
 impl Texts {
-    /// Reads all, and holds the last share out.
+    /// Reads all texts, and holds out the last share.
     pub(super) fn read(paths: &[PathBuf], hold: f64) -> Result<Self, Failure> {
         let mut train = Vec::new();
         for path in paths {
@@ -73,7 +73,7 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-/// All files in a folder and those in it.
+/// Collects all files in a folder and its subfolders.
 fn below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let fail = |error: std::io::Error| Failure::io(folder, "read", &error);
     for entry in std::fs::read_dir(folder).map_err(fail)? {

@@ -1,4 +1,4 @@
-//! What is told of a run: lines for people or machines, a bar on a terminal, and curves.
+//! Reports of a run: lines for people or machines, a bar on a terminal, and curves.
 
 use std::path::Path;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use tercet_host::train::{StepReport, Verdict};
 use crate::failure::Failure;
 use crate::{format, output};
 
-/// How a run begins.
+/// The start of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Begun {
     pub(super) begun: u64,
@@ -49,7 +49,7 @@ struct Evaluated {
     verdict: Option<&'static str>,
 }
 
-/// How it ended.
+/// The end of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Done {
     pub(super) done: u64,
@@ -61,14 +61,14 @@ pub(super) struct Done {
     pub(super) seconds: f64,
 }
 
-/// Who tells it.
+/// The reporter of a run.
 pub(super) struct Told {
     json: bool,
     bar: ProgressBar,
     start: Instant,
     /// Steps that were done before.
     first: u64,
-    /// Nats a token by step, and bits a byte of what was held out.
+    /// Nats per token by step, and bits per byte of the held-out text.
     steps: Vec<(f64, f64)>,
     evaluations: Vec<(f64, f64)>,
     last: String,
@@ -145,7 +145,7 @@ impl Told {
         })
     }
 
-    /// What an evaluation came to, and if it was due what it led to.
+    /// Reports the result of an evaluation and, if it was due, its consequence.
     pub(super) fn evaluated(
         &mut self,
         step: u64,
@@ -214,12 +214,12 @@ impl Told {
         ))
     }
 
-    /// Seconds since the beginning.
+    /// Returns the seconds since the beginning.
     pub(super) fn seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Curves of what was told; none of a run that was complete when it was resumed.
+    /// Writes the curves; nothing for a run that was already complete when it was resumed.
     pub(super) fn report(&self, path: &Path, line: String) -> Result<(), Failure> {
         if self.steps.is_empty() {
             return Ok(());

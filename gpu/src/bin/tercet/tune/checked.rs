@@ -1,4 +1,4 @@
-//! `tercet tune --check`: how good the choices are, and how steady.
+//! `tercet tune --check`: measures how good and how stable the choices are.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use crate::failure::Failure;
 use crate::format;
 use crate::table::{Align, Table};
 
-/// Time for an engine at a point.
+/// Time per engine and point.
 const POINT: Duration = Duration::from_millis(15);
 
-/// What came of a check.
+/// The results of a check.
 #[derive(Debug, Serialize)]
 pub(super) struct Checked {
     regret: Check,
     agreement: Agreement,
-    /// Seconds that a dispatched call takes beyond a direct one.
+    /// Extra seconds of a dispatched call over a direct one.
     overhead: f64,
     /// Seconds of each of the two tunings.
     tuned: [f64; 2],
@@ -60,7 +60,7 @@ impl Checked {
         })
     }
 
-    /// A line of what was found, without the points.
+    /// Summarizes the results in a line, without the points.
     fn summary(&self) -> String {
         let (regret, agreement) = (&self.regret, &self.agreement);
         format!(
@@ -77,7 +77,7 @@ impl Checked {
         )
     }
 
-    /// How good the choices were: each operation, and the worst of all.
+    /// Formats how good the choices were: each operation, and the worst of all.
     pub(super) fn people(&self) -> String {
         use Align::{Left, Right};
         let mut table = Table::new(&[
@@ -94,7 +94,7 @@ impl Checked {
         format!("\n{}\n{}", table.render(), self.summary())
     }
 
-    /// An operation's points: how many, how many good and alike, and the worst of them.
+    /// Formats an operation's points: their number, how many are good and alike, and the worst of them.
     fn row(&self, operation: Operation) -> [String; 6] {
         let points: Vec<&Regret> = (self.regret.points.iter())
             .filter(|point| point.operation == operation)
@@ -128,7 +128,7 @@ impl Checked {
         ]
     }
 
-    /// All of it as a page of Markdown, of a machine and a day.
+    /// Formats all of it as a page of Markdown, with the machine and the day.
     pub(super) fn markdown(&self, key: &Key, made: &str) -> String {
         let Key {
             version,
@@ -194,7 +194,7 @@ impl Checked {
     }
 }
 
-/// Seconds that an engine took at a point.
+/// Returns the seconds of an engine at a point.
 fn taken(point: &Regret, engine: Engine) -> Option<f64> {
     let found = point.engines.iter().find(|it| it.engine == engine)?;
     Some(found.seconds)

@@ -1,4 +1,4 @@
-//! `tercet tune`: what operations cost on this machine, measured, kept, drawn and checked.
+//! `tercet tune`: measures the costs of operations on this machine, and stores, draws and checks them.
 
 mod checked;
 
@@ -40,18 +40,18 @@ JSON (--json): file, made, device (null or its name and driver), seconds, choice
 check (null or regret (good, share, points[] (operation, elements, work, items, chosen, best, seconds, best_seconds, regret, predicted, \
 engines[] (engine, seconds, predicted))), agreement (points, alike, share, others[]), overhead, tuned (seconds of each tuning)); of --reset and --show: file, removed; of --show: file, drawn, origin.";
 
-/// Measure what operations cost on this machine, so that engines are chosen by it
+/// Measure the cost of operations on this machine, by which engines are chosen
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Measure less: about a second and a half instead of five
     #[arg(long, conflicts_with_all = ["reset", "show"])]
     quick: bool,
-    /// Measure twice and say how often both choose alike; have every engine do every operation at other sizes too, and say how often the
-    /// choice is within 15 % of the best
+    /// Measure twice and compare the choices; also run every operation on every engine at other sizes, and report how
+    /// often the choice is within 15 % of the best
     #[arg(long, conflicts_with_all = ["reset", "show"])]
     check: bool,
-    /// Write every point that was checked as a Markdown table
+    /// Write every checked point as a Markdown table
     #[arg(long, value_name = "OUT", requires = "check", group = "out")]
     report: Option<PathBuf>,
     /// Draw the costs in use instead of measuring (.svg or .html)
@@ -78,7 +78,7 @@ struct Summary {
     check: Option<Checked>,
 }
 
-/// Who does an operation, by size.
+/// The engine of an operation, by size.
 #[derive(Debug, Serialize)]
 struct Choices {
     operation: Operation,
@@ -87,13 +87,13 @@ struct Choices {
 
 #[derive(Debug, Serialize)]
 struct Step {
-    /// From so many elements on.
+    /// Minimum number of elements.
     elements: u64,
     engine: Engine,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // It is engines that are measured, whichever the environment would take.
+    // Measure all engines, whichever the environment would choose.
     let settings = Settings::with_wish(Wish::Any)?;
     let file = tune::path(&settings.tuning);
     if let Some(out) = &arguments.show {
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     measure(arguments, &settings, file)
 }
 
-/// Without the costs that are about to be replaced.
+/// Returns a dispatcher without the costs that are about to be replaced.
 fn plain(settings: &Settings) -> Dispatcher {
     dispatcher(Settings {
         tuning: TuningFile::Off,
@@ -164,7 +164,7 @@ fn measure(arguments: &Arguments, settings: &Settings, file: PathBuf) -> Result<
     output::text(&people(&summary))
 }
 
-/// Who is the fastest, by the sizes at which that changes.
+/// Returns the fastest engines, with the sizes at which they change.
 fn choices(costs: &Costs) -> Vec<Choices> {
     let all = Operation::ALL.into_iter().map(|operation| Choices {
         operation,
@@ -267,21 +267,21 @@ fn show(arguments: &Arguments, out: &Path, settings: Settings) -> Result<(), Fai
     ))
 }
 
-/// The file of costs as `tercet info` tells of it.
+/// The file of costs in the report of `tercet info`.
 #[derive(Debug, Serialize)]
 pub(crate) struct File {
-    /// Where it is or would be; none where it is not wanted.
+    /// Its path, whether or not it exists; `None` if no file is wanted.
     file: Option<PathBuf>,
-    /// The day it was made; none where there is none that can be used.
+    /// The day it was made; `None` if there is no usable file.
     made: Option<String>,
-    /// The device that was measured.
+    /// The measured device.
     device: Option<String>,
-    /// Why it is not used; none where it is, or is not there.
+    /// Why it is not used; `None` if it is used or does not exist.
     refused: Option<String>,
 }
 
 impl File {
-    /// What is known of it.
+    /// Returns the state of the file.
     pub(crate) fn here() -> Result<Self, Failure> {
         let settings = Settings::with_wish(Wish::Any)?;
         let file = tune::path(&settings.tuning);

@@ -1,7 +1,8 @@
-//! Folders of images, and how each board's are run: `DIR/BOARD/board.json`, as `cargo firmware images DIR` writes it.
+//! Folders of board images, and the commands to run them: `DIR/BOARD/board.json`, as `cargo firmware images DIR` writes
+//! it.
 //!
-//! A description names a command. It is read as words of a small grammar and never by a shell, so that a folder from elsewhere can start
-//! nothing but one of two emulators, with the options that boards have.
+//! A description contains a command. It is parsed as words of a small grammar, never by a shell. So a folder from
+//! elsewhere can start only one of two emulators, with the options that boards have.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -14,27 +15,27 @@ use crate::failure::Failure;
 
 /// The file beside a board's images.
 const FILE: &str = "board.json";
-/// No description is longer.
+/// Maximum length of a description.
 const LONGEST: u64 = 1 << 16;
-/// Boards in a folder, and images of a board.
+/// Maximum number of boards in a folder, and of images of a board.
 const MOST: usize = 64;
 /// How such a folder is made.
 const MADE_BY: &str = "`cargo firmware images DIR` makes such a folder";
 
-/// A board whose images are at hand.
+/// A board with its images.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Board {
-    /// Its name, and what its images are compiled for.
+    /// Its name, and the target of its images.
     pub(super) name: String,
     /// Its processor.
     pub(super) processor: Processor,
-    /// What that is told before the image.
+    /// Its arguments before the image.
     pub(super) arguments: Vec<String>,
-    /// The suite: every image of it is there and of this processor.
+    /// The suite: all its images exist and are for this processor.
     pub(super) images: Vec<PathBuf>,
 }
 
-/// What an image is of, which decides the emulator.
+/// The processor of an image, which decides the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Processor {
     Arm,
@@ -44,7 +45,7 @@ pub(super) enum Processor {
 impl Processor {
     pub(super) const ALL: [Self; 2] = [Self::Arm, Self::Riscv32];
 
-    /// The name of its emulator on the search path.
+    /// Returns the name of its emulator on the search path.
     pub(super) const fn emulator(self) -> &'static str {
         match self {
             Self::Arm => "qemu-system-arm",
@@ -64,7 +65,7 @@ struct Description {
     images: Vec<String>,
 }
 
-/// The boards in a folder, by name: each a folder in it with a description, or the folder itself.
+/// Returns the boards in a folder, by name: each is a subfolder with a description, or the folder itself.
 pub(super) fn all(folder: &Path) -> Result<Vec<Board>, Failure> {
     if folder.join(FILE).exists() {
         return Ok(vec![read(folder)?]);
@@ -91,7 +92,7 @@ pub(super) fn all(folder: &Path) -> Result<Vec<Board>, Failure> {
     }
 }
 
-/// The board of a folder, its images looked into.
+/// Reads the board of a folder, and checks its images.
 fn read(folder: &Path) -> Result<Board, Failure> {
     let path = folder.join(FILE);
     let mut text = String::new();
@@ -103,7 +104,7 @@ fn read(folder: &Path) -> Result<Board, Failure> {
         return Err(wrong("too long for the description of a board"));
     }
     let mut board = parse(&text).map_err(|reason| wrong(&reason))?;
-    // An emulator takes a path that begins with a dash for an option.
+    // An emulator would read a path that begins with a dash as an option.
     let folder = folder
         .canonicalize()
         .map_err(|error| Failure::io(folder, "read", &error))?;
@@ -145,14 +146,14 @@ fn parse(text: &str) -> Result<Board, String> {
     })
 }
 
-/// Letters, digits and these signs, the first no sign; not long.
+/// True for a short word of letters, digits and these signs that does not begin with a sign.
 fn is_word(word: &str, signs: &str) -> bool {
     let starts = word.starts_with(|c: char| c.is_ascii_alphanumeric());
     let mut rest = word.chars();
     starts && word.len() <= 64 && rest.all(|c| c.is_ascii_alphanumeric() || signs.contains(c))
 }
 
-/// A command as boards have it: the emulator, its options, and `-kernel` at the end.
+/// Parses a command of a board: the emulator, its options, and `-kernel` at the end.
 fn runner(words: &[String]) -> Result<(Processor, Vec<String>), String> {
     let Some((program, options)) = words.split_first() else {
         return Err("runner: no command".to_owned());

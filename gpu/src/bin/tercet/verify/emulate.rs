@@ -1,4 +1,4 @@
-//! Images on emulated boards, as many at once as the machine has threads.
+//! Runs images on emulated boards, as many at once as the machine has threads.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,16 +14,17 @@ use super::qemu::{self, Emulator, Ending, Limits};
 /// The suite prints some 10 KB.
 const MOST: usize = 1 << 20;
 
-/// What an image printed, and how long that took.
+/// The output of an image, and the time it took.
 #[derive(Debug, Default)]
 pub(super) struct Printed {
     pub(super) digests: Vec<(&'static str, u64)>,
     pub(super) seconds: f64,
-    /// Why there is no more; none where the image ended as it should.
+    /// The reason if the output is incomplete; `None` if the image ended as it should.
     pub(super) failed: Option<String>,
 }
 
-/// Runs all images of all boards, each for at most `limit`; a list for each board, in its images' order. `done` hears how many have ended.
+/// Runs all images of all boards, each for at most `limit`. Returns a list for each board, in the order of its images.
+/// Calls `done` with the number of images that have ended.
 pub(super) fn all(
     boards: &[Board],
     limit: Duration,
@@ -94,7 +95,7 @@ fn run(board: &Board, image: &Path, limit: Duration) -> Result<(String, Ending),
     Ok((String::from_utf8_lossy(&bytes).into_owned(), ending))
 }
 
-/// Why an ending is no success.
+/// Returns why an ending is a failure.
 fn failure(ending: &Ending, limit: Duration) -> Option<String> {
     match ending {
         Ending::Status(status, _) if status.code() == Some(0) => None,
@@ -107,7 +108,7 @@ fn failure(ending: &Ending, limit: Duration) -> Option<String> {
     }
 }
 
-/// Whether the emulators of all boards are installed; which is not, otherwise, and how to install it.
+/// Checks that the emulators of all boards are installed; otherwise names the missing one, and how to install it.
 pub(super) fn installed(boards: &[Board]) -> Result<(), String> {
     for processor in Processor::ALL {
         if boards.iter().any(|board| board.processor == processor) {
@@ -118,7 +119,7 @@ pub(super) fn installed(boards: &[Board]) -> Result<(), String> {
     Ok(())
 }
 
-/// The digests of what an image printed: a line each, `#` before what is for people.
+/// Reads the digests from the output of an image: one per line; lines with `#` are for people.
 fn read(text: &str, digests: &mut Vec<(&'static str, u64)>) -> Result<(), String> {
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let short = || line.chars().take(80).collect::<String>();

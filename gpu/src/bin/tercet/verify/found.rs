@@ -1,4 +1,4 @@
-//! What engines gave, held against the released digests.
+//! Compares the results of engines with the released digests.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use tercet_host::parallel::Threads;
 use super::board::Board;
 use super::emulate::Printed;
 
-/// An engine, or a board, and what came of it.
+/// An engine or a board, and its results.
 #[derive(Debug, Serialize)]
 pub(super) struct EngineFound {
     pub(super) engine: String,
@@ -25,14 +25,14 @@ pub(super) struct EngineFound {
     found: Vec<(&'static str, Found)>,
 }
 
-/// What an engine gave: a digest, or, where it was held against core directly, whether it is core's result.
+/// The result of an engine: a digest, or, if it was compared with core directly, whether it equals core's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Digest(u64),
     Same(bool),
 }
 
-/// An operation, and who gave another digest than the released one.
+/// An operation, and the engines whose digest differs from the released one.
 #[derive(Debug, Serialize)]
 pub(super) struct Digest {
     pub(super) operation: &'static str,
@@ -64,7 +64,7 @@ impl Found {
 }
 
 impl EngineFound {
-    /// Hears all that `suite` reports.
+    /// Collects all that `suite` reports.
     pub(super) fn of(
         engine: String,
         suite: impl FnOnce(&mut dyn FnMut(&'static str, Found)),
@@ -89,7 +89,7 @@ impl EngineFound {
         }
     }
 
-    /// What a device supplies.
+    /// Returns the results of a device.
     #[cfg(feature = "cuda")]
     pub(super) fn device(name: String, device: &mut First) -> Self {
         Self::of(name, |report| {
@@ -97,7 +97,7 @@ impl EngineFound {
         })
     }
 
-    /// What the processor's threads supply, and the same operations over more sizes and values.
+    /// Returns the results of the processor's threads, and of the same operations over more sizes and values.
     pub(super) fn threads(name: String, engine: Threads) -> Self {
         Self::of(name, |report| {
             digests(AnyEngine::Threads(engine), report);
@@ -111,7 +111,7 @@ impl EngineFound {
         })
     }
 
-    /// What the images of a board printed; together they are to print all that is released for small machines.
+    /// Returns the results of a board's images; together they must print all that is released for small machines.
     pub(super) fn board(board: &Board, printed: &[Printed]) -> Self {
         let digests = printed.iter().flat_map(|it| &it.digests);
         let found: Vec<_> = digests
@@ -140,20 +140,21 @@ impl EngineFound {
         }
     }
 
-    /// Whether all is as released.
+    /// True if all results are as released.
     pub(super) fn agrees(&self) -> bool {
         self.differ.is_empty() && self.failed.is_none()
     }
 }
 
-/// As the value that commands are given to work on.
+/// Uses the same type of engine as the commands.
 fn digests(mut engine: AnyEngine<'_, First>, report: &mut dyn FnMut(&'static str, Found)) {
     conformance::run_engine(&mut engine, &mut |operation, digest| {
         report(operation, Found::Digest(digest));
     });
 }
 
-/// Every operation that an engine reported, in the order of the first that did, with those that differ.
+/// Returns every operation that an engine reported, in the order of the first engine that did, with the engines that
+/// differ.
 pub(super) fn table(engines: &[EngineFound]) -> Vec<Digest> {
     let mut digests: Vec<Digest> = Vec::new();
     for (engine, &(operation, found)) in

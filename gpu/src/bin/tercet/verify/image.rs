@@ -1,4 +1,4 @@
-//! Whether a file is a program for a board's processor: the first bytes of ELF's header.
+//! Checks that a file is a program for a board's processor, from the first bytes of its ELF header.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use super::board::Processor;
 
-/// Bytes up to and with `e_version`.
+/// Bytes up to and including `e_version`.
 const HEAD: usize = 24;
 const EXECUTABLE: u16 = 2;
 const ARM: u16 = 40;
 const RISCV: u16 = 243;
 
-/// Refuses what the emulator could not run, in words.
+/// Refuses a file that the emulator could not run, with the reason in words.
 pub(super) fn check(path: &Path, processor: Processor) -> Result<(), String> {
     let mut head = Vec::with_capacity(HEAD);
     let wrong = |error: std::io::Error| format!("cannot read: {error}");
@@ -34,7 +34,7 @@ fn read(head: &[u8], processor: Processor) -> Result<(), String> {
     let (Some(kind), Some(machine), HEAD) = (half(16), half(18), head.len()) else {
         return Err("an ELF image that is cut off".to_owned());
     };
-    // 32 bits, the lowest byte first.
+    // 32 bits, lowest byte first.
     if head[4..6] != [1, 1] || kind != EXECUTABLE {
         return Err("an ELF file, but no program for a microcontroller".to_owned());
     }

@@ -1,4 +1,4 @@
-//! `tercet verify`: the conformance suite on every engine of this machine, and on emulated boards.
+//! `tercet verify`: runs the conformance suite on every engine of this machine, and on emulated boards.
 
 mod board;
 mod emulate;
@@ -48,14 +48,14 @@ Exit status: 0 where every digest is the released one, 1 where one is not or is 
 JSON (--json): version, agree, engines[] (engine, operations, agreed, seconds, differ[] (operations), failed (null, or how a board failed)), \
 digests[] (operation, expected, differ[] (engine, found)), no_gpu (null, or why there is none).";
 
-/// Show that this machine gives the bits that every other gives
+/// Check that this machine gives the same bits as every other
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Print each operation's digest
     #[arg(long)]
     digests: bool,
-    /// Run the suite on emulated boards too, from the images in this folder
+    /// Also run the suite on emulated boards, with the images in this folder
     #[arg(long, value_name = "DIR")]
     firmware: Option<PathBuf>,
     /// End an image that takes longer
@@ -76,14 +76,14 @@ struct Verified {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // What is wrong with a folder is told before any work.
+    // Report a bad folder before any work.
     let boards = arguments
         .firmware
         .as_deref()
         .map_or(Ok(Vec::new()), boards)?;
     let limit = Duration::from_secs(arguments.limit.into());
     let spinner = Spinner::new();
-    // Together, since the engines seldom have work for all threads.
+    // At the same time, because the engines seldom have work for all threads.
     let (mut engines, no_gpu, boards) = thread::scope(|scope| {
         let boards = scope.spawn(|| emulated(&boards, limit, &spinner));
         let (engines, no_gpu) = engines(&spinner);
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What the engines of this machine give, and why there is no GPU's among them.
+/// Returns the results of this machine's engines, and the reason if there is no GPU among them.
 fn engines(spinner: &Spinner) -> (Vec<EngineFound>, Option<String>) {
     let mut engines = Vec::new();
     spinner.tell("core".to_owned());
@@ -136,7 +136,7 @@ fn engines(spinner: &Spinner) -> (Vec<EngineFound>, Option<String>) {
     }
 }
 
-/// The boards in a folder, where their emulators are installed.
+/// Returns the boards in a folder, if their emulators are installed.
 fn boards(folder: &Path) -> Result<Vec<Board>, Failure> {
     let boards = board::all(folder)?;
     emulate::installed(&boards).map_err(Failure::new)?;
@@ -156,7 +156,7 @@ fn emulated(boards: &[Board], limit: Duration, spinner: &Spinner) -> Vec<EngineF
         .collect()
 }
 
-/// What is not as released, in a line.
+/// Describes in one line the results that differ from the release.
 fn failure(engines: &[EngineFound]) -> String {
     let failed = engines.iter().filter_map(|it| {
         let reason = it.failed.as_ref()?;

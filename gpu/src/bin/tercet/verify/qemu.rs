@@ -1,6 +1,7 @@
-//! A program of a microcontroller in QEMU: started, heard out, and ended where it takes too long, writes too much or is given up.
+//! Runs a microcontroller's program in QEMU: starts it, reads its output, and ends it if it takes too long, writes too
+//! much or is given up.
 //!
-//! The firmware's runner compiles this file too, so that there is one; it needs the standard library alone.
+//! The firmware's runner compiles this file too, so that there is only one; it needs only the standard library.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
@@ -10,29 +11,29 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two looks at whether an emulator has ended.
+/// Time between two checks whether an emulator has ended.
 const PAUSE: Duration = Duration::from_millis(10);
-/// What an emulator may still have to say when it has ended, and how long it may take to tell its version.
+/// Time to wait for an emulator's last words after it has ended, and for its version.
 const LATER: Duration = Duration::from_secs(1);
-/// Bytes of what it says last.
+/// Maximum bytes of its last words.
 const WORDS: usize = 4096;
 
-/// Emulators that run, for an interrupt to end.
+/// Running emulators, which an interrupt must end.
 static RUNNING: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
-/// What a program may take.
+/// Limits of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// From its start to its end.
+    /// Time from its start to its end.
     pub time: Duration,
-    /// What it writes to stdout.
+    /// Bytes that it writes to stdout.
     pub bytes: usize,
 }
 
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself; the words are the last line that came on stderr.
+    /// By itself; the text is the last line on stderr.
     Status(ExitStatus, String),
     /// It took too long, and was ended.
     Time,
@@ -40,7 +41,7 @@ pub enum Ending {
     Bytes,
 }
 
-/// An emulator that runs a program; ended when it is dropped.
+/// An emulator that runs a program. It is ended when dropped.
 #[derive(Debug)]
 pub struct Emulator {
     id: u32,
@@ -52,10 +53,10 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Starts `program arguments… image`. What comes on stderr goes to this process's, too, where `echo` says so.
+    /// Starts `program arguments… image`. If `echo` is set, its stderr also goes to that of this process.
     ///
     /// # Errors
-    /// It does not start, with how to get it where it is not installed.
+    /// The emulator does not start. If it is not installed, the error says how to get it.
     pub fn start(
         program: &str,
         arguments: &[String],
@@ -90,7 +91,7 @@ impl Emulator {
         })
     }
 
-    /// Waits for the end, or makes it. What was not taken before is lost.
+    /// Waits for the end, or forces it. Output that was not read before is lost.
     ///
     /// # Errors
     /// The system's.
@@ -100,7 +101,7 @@ impl Emulator {
         }
         let status = self.wait().map_err(|error| format!("QEMU: {error}"))?;
         Ok(status.map_or(Ending::Time, |status| {
-            // Where something else holds the stream open, nothing is lost but words.
+            // If another process holds the stream open, only these words are lost.
             let words = self.last_words.recv_timeout(LATER);
             Ending::Status(status, words.unwrap_or_default())
         }))
@@ -118,7 +119,7 @@ impl Emulator {
         }
     }
 
-    /// With the child, whom only this handle takes away.
+    /// Calls `work` with the child, which only this handle can remove.
     fn with<T>(&self, work: impl FnOnce(&mut Child) -> T) -> Option<T> {
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         let child = running.iter_mut().find(|child| child.id() == self.id)?;
@@ -126,7 +127,7 @@ impl Emulator {
     }
 }
 
-/// What the program writes, piece by piece, until it closes its output or goes over a limit.
+/// Returns the program's output, piece by piece, until it closes its output or exceeds a limit.
 impl Iterator for Emulator {
     type Item = Vec<u8>;
 
@@ -157,26 +158,27 @@ impl Drop for Emulator {
         if let Some(at) = running.iter().position(|child| child.id() == self.id) {
             let mut child = running.swap_remove(at);
             drop(running);
-            // One that has ended is only waited for.
+            // For one that has ended, this only waits.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// Ends all emulators. For the end of the process: what waits for them goes on as if they had ended by themselves.
+/// Ends all emulators, at the end of the process. Threads that wait for them continue as if the emulators had ended by
+/// themselves.
 pub fn abandon() {
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     for child in running.iter_mut() {
-        // One that has ended needs no end.
+        // One that has ended does not need this.
         let _ = child.kill();
     }
 }
 
-/// Whether an emulator starts; its answer does not matter.
+/// Checks that an emulator starts; its output does not matter.
 ///
 /// # Errors
-/// It does not.
+/// The emulator does not start.
 pub fn try_out(program: &str) -> io::Result<()> {
     let mut command = Command::new(program);
     command.arg("--version");
@@ -189,7 +191,7 @@ pub fn try_out(program: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// That an emulator does not start, with how to get it where it is not installed.
+/// Returns a message that an emulator does not start, and if it is not installed, how to get it.
 pub fn does_not_start(program: &str, error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => format!("no {program}: {}", how_to_get(program)),
@@ -197,7 +199,7 @@ pub fn does_not_start(program: &str, error: &io::Error) -> String {
     }
 }
 
-/// Packages that have an emulator of that name.
+/// Returns the packages that contain an emulator of that name.
 pub fn how_to_get(program: &str) -> String {
     let package = if program.ends_with("arm") {
         "qemu-system-arm"
@@ -207,21 +209,22 @@ pub fn how_to_get(program: &str) -> String {
     format!("apt-get install {package}, brew install qemu, or https://www.qemu.org/download")
 }
 
-/// Reads in a thread, since a read cannot be given a time. A few pieces wait to be taken, so that a flood stays outside.
+/// Reads in a thread, because a read has no time limit. Only a few pieces wait to be taken, so that a flood of output
+/// stays outside.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (send, received) = mpsc::sync_channel(16);
     thread::spawn(move || pieces(pipe, |piece| send.send(piece.to_vec()).is_ok()));
     received
 }
 
-/// The last line, short, at the stream's end.
+/// Returns the last line at the end of the stream, shortened.
 fn last_words(pipe: Option<impl Read + Send + 'static>, echo: bool) -> Receiver<String> {
     let (send, received) = mpsc::sync_channel(1);
     thread::spawn(move || {
         let mut bytes = Vec::new();
         pieces(pipe, |piece| {
             if echo {
-                // Nothing is left to tell it to.
+                // There is nobody to report the error to.
                 let _ = io::stderr().write_all(piece);
             }
             bytes.extend(piece);
@@ -231,13 +234,13 @@ fn last_words(pipe: Option<impl Read + Send + 'static>, echo: bool) -> Receiver<
         });
         let text = String::from_utf8_lossy(&bytes);
         let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-        // Nobody may wait any more.
+        // Nobody may be waiting any more.
         let _ = send.send(last.unwrap_or_default().chars().take(200).collect());
     });
     received
 }
 
-/// Gives `take` what comes, until that has enough or there is no more.
+/// Calls `take` with each piece, until that returns false or there is no more.
 fn pieces(pipe: Option<impl Read>, mut take: impl FnMut(&[u8]) -> bool) {
     let Some(mut pipe) = pipe else { return };
     let mut buffer = [0; 4096];

@@ -1,5 +1,5 @@
-//! What crosses between devices in a step of k-means: sums to the device that adds them up, centroids to all. By NCCL, or by
-//! copies.
+//! The exchange between devices in a step of k-means: sums go to the device that adds them up, centroids to all
+//! devices. Uses NCCL or copies.
 
 use std::sync::Arc;
 use std::thread;
@@ -9,15 +9,15 @@ use crate::engine::CudaError;
 use crate::engine::cudas::{across, meet};
 use crate::engine::stream::Stream;
 
-/// The stream of each device.
+/// Returns the stream of each device.
 fn streams(shards: &[Shard<'_>]) -> Vec<Arc<Stream>> {
     let stream = |shard: &Shard<'_>| Arc::clone(&shard.clusters.cuda.stream);
     shards.iter().map(stream).collect()
 }
 
 impl CudasClusters<'_> {
-    /// Queues what crosses between devices, and where it does so by NCCL waits until all of it is done: what one device is too
-    /// lost to do the others' kernels wait for, so nobody may wait for them.
+    /// Queues an exchange between devices. With NCCL it then waits until all of it is done: the kernels of other
+    /// devices wait for the part of a lost device, so nobody may simply wait for them.
     pub(super) fn together(
         &mut self,
         queue: impl FnOnce(&mut Self) -> Result<(), CudaError>,
@@ -30,7 +30,7 @@ impl CudasClusters<'_> {
         })
     }
 
-    /// A failure of NCCL may be that of a device that is lost, which is then the one to tell.
+    /// Replaces an error of NCCL by that of a lost device, if one is lost: that is the cause to report.
     fn cause(&self, error: CudaError) -> CudaError {
         if !matches!(error.cause(), CudaError::Nccl { .. }) {
             return error;
@@ -40,7 +40,7 @@ impl CudasClusters<'_> {
         lost.unwrap_or(error)
     }
 
-    /// Asks until every device is done, or one of them or NCCL has failed.
+    /// Polls until every device is done, or one of them or NCCL has failed.
     fn wait_for_nccl(&mut self) -> Result<(), CudaError> {
         let Some(nccl) = self.link.nccl() else {
             return Ok(());
@@ -58,7 +58,7 @@ impl CudasClusters<'_> {
         }
     }
 
-    /// Has the streams of all devices wait for each other.
+    /// Makes the streams of all devices wait for each other.
     fn meet(&self) -> Result<(), CudaError> {
         let devices: Vec<_> = self
             .shards
@@ -68,7 +68,8 @@ impl CudasClusters<'_> {
         meet(&devices)
     }
 
-    /// Copies something from every device to every other: between two meetings, after which it is no longer read.
+    /// Copies something from every device to every other, between two meetings. After the second, the source is no
+    /// longer read.
     fn exchange_by_copies(
         &mut self,
         copy: impl Fn(bool, &mut Shard<'_>, &mut Shard<'_>, usize) -> Result<(), CudaError>,
@@ -79,7 +80,7 @@ impl CudasClusters<'_> {
         self.meet()?;
         let copied = self.copy_all(copy).and_then(|()| self.meet());
         if copied.is_err() {
-            // Copies that were begun read the others' buffers, which may change or go now.
+            // Copies that were begun read the buffers of the others, which may change or be freed after the error.
             for shard in &self.shards {
                 shard.clusters.cuda.stream.settle();
             }
@@ -102,8 +103,8 @@ impl CudasClusters<'_> {
         Ok(())
     }
 
-    /// Brings every device the others' sums and counts of its clusters. NCCL adds them as well, into the totals, or where these
-    /// run on to where the others' go; whether it did.
+    /// Copies to every device the others' sums and counts of its clusters. NCCL also adds them: into the totals, or if
+    /// these continue, into the place for the others' sums. Returns true if it did.
     pub(super) fn cross_sums(&mut self, running: bool) -> Result<bool, CudaError> {
         let Some(nccl) = self.link.nccl() else {
             return self.copy_sums().map(|()| false);
@@ -130,9 +131,9 @@ impl CudasClusters<'_> {
                     (&mut totals.sums, &mut totals.counts)
                 };
                 let (state, stream) = (&clusters.state, &clusters.cuda.stream);
-                // SAFETY: the buffers are of this device, all written before on its stream, and live until it is done with them:
-                // what gives them back is queued there, and a failure ends NCCL's part first. Every rank is called, with as many
-                // clusters.
+                // SAFETY: the buffers are of this device, all written before on its stream, and live until it is done
+                // with them: what gives them back is queued there, and a failure ends NCCL's part first. Every rank is
+                // called, with as many clusters.
                 let called = unsafe {
                     nccl.reduce_scatter(rank, stream, &state.sums, (sums, room * dims))
                         .and_then(|()| {
@@ -170,7 +171,7 @@ impl CudasClusters<'_> {
         })
     }
 
-    /// Sends every device's centroids to all.
+    /// Sends every device's centroids to all devices.
     pub(super) fn cross_centroids(&mut self) -> Result<(), CudaError> {
         let Some(nccl) = self.link.nccl() else {
             return self.copy_centroids();

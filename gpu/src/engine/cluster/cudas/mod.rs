@@ -1,4 +1,4 @@
-//! Clustering on several devices: each has a share of the points and all centroids.
+//! Clustering on several devices: each device has a share of the points and all centroids.
 
 mod crossing;
 mod points;
@@ -23,29 +23,29 @@ use crate::engine::{CudaError, Cudas, Exchange};
 
 pub use self::points::CudasPoints;
 
-/// A clustering on several CUDA devices, which gives the bits of one.
+/// A clustering on several CUDA devices, with the same bits as on one.
 ///
-/// Every device assigns its own points and adds them up; sums of clusters are added where [`Cudas`] says. A step brings back 32
-/// bytes from each device. Seeds are single points, whose coordinates the host sends to all. From the second on,
-/// [`tercet_core::engine::ClusterProblem::assign_update`] is recorded graphs: one of each device before its sums cross to the
-/// others, and, where they cross by copies, one after.
+/// Every device assigns its own points and adds them up; [`Cudas`] describes where the sums of clusters are added. A
+/// step copies 32 bytes back from each device. Seeds are single points, whose coordinates the host sends to all
+/// devices. From the second call on, [`tercet_core::engine::ClusterProblem::assign_update`] consists of recorded
+/// graphs: one of each device before its sums go to the others, and, if they go by copies, one after.
 ///
-/// Where NCCL fails in the middle, the call is an error and NCCL is ended: what is asked for next crosses by copies, and the
-/// engine's next clustering makes NCCL's communicators anew.
+/// If NCCL fails during a call, the call returns an error and NCCL is ended. The next requests use copies, and the
+/// engine's next clustering makes new NCCL communicators.
 #[derive(Debug)]
 pub struct CudasClusters<'a> {
     shards: Vec<Shard<'a>>,
     link: Link<'a>,
     whole: Whole,
-    /// The host's, where the points were brought for this clustering.
+    /// The host's points, if they were copied for this clustering.
     points: Option<Points<'a>>,
     k: usize,
     update: Update,
-    /// Whether totals are those of the labels, or run on over mini-batches.
+    /// True if totals are those of the labels, or continue over mini-batches.
     totalled: bool,
-    /// Σ w·D² of each shard's points, where they are known.
+    /// Σ w·D² of the points of each shard, if known.
     masses: Option<Vec<u64>>,
-    /// The lowest empty cluster, where it is known.
+    /// The lowest empty cluster, if known.
     empty: Option<Option<usize>>,
 }
 
@@ -54,7 +54,7 @@ pub struct CudasClusters<'a> {
 struct Shard<'a> {
     /// Its points, with labels, sums and all centroids.
     clusters: DeviceClusters<'a>,
-    /// Which points they are.
+    /// Range of these points.
     range: Range<usize>,
     totals: Totals,
 }
@@ -63,7 +63,7 @@ impl ClusterEngine for Cudas {
     type Error = CudaError;
     type Clusters<'a> = CudasClusters<'a>;
 
-    /// Brings each device its share of the points; the caller's buffers stay as they are and may be empty.
+    /// Copies each device's share of the points to it. The caller's buffers stay unchanged and may be empty.
     fn clusters<'a>(
         &'a mut self,
         points: Points<'a>,
@@ -81,7 +81,7 @@ impl ClusterEngine for Cudas {
         Ok(clusters)
     }
 
-    /// They lie on the devices.
+    /// They are on the devices.
     fn needs_buffers(&self) -> bool {
         false
     }
@@ -98,12 +98,12 @@ impl ClusterEngine for Cudas {
 }
 
 impl Cudas {
-    /// Takes up points that are on the devices for `k` clusters, as [`ClusterEngine::clusters`] does.
+    /// Starts a clustering of resident points into `k` clusters, as [`ClusterEngine::clusters`] does.
     ///
     /// # Errors
-    /// [`tercet_core::cluster::ClusterError::Clusters`], [`tercet_core::cluster::ClusterError::Weight`]; [`CudaError::Length`]
-    /// for points of another engine; [`CudaError::Nccl`] where it must be NCCL and cannot; [`CudaError::OnDevice`] with
-    /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`tercet_core::cluster::ClusterError::Clusters`], [`tercet_core::cluster::ClusterError::Weight`];
+    /// [`CudaError::Length`] for points of another engine; [`CudaError::Nccl`] if NCCL is required and fails;
+    /// [`CudaError::OnDevice`] with [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn clusters_of<'a>(
         &'a mut self,
         points: &'a CudasPoints,
@@ -167,7 +167,7 @@ impl<'a> CudasClusters<'a> {
         Ok(clusters)
     }
 
-    /// The way by which sums and centroids cross now: not [`Exchange::Auto`].
+    /// Returns the way in which sums and centroids are exchanged now: never [`Exchange::Auto`].
     pub fn exchange(&self) -> Exchange {
         self.link.way()
     }

@@ -9,10 +9,10 @@ use crate::engine::cluster::state::TRIED;
 use crate::engine::cudas::at_once;
 use crate::engine::{CudaError, Cudas};
 
-/// int8 points in the memory of several devices, a share on each: for any number of clusterings and assignments of them.
+/// int8 points in the memory of several devices, with a share on each, for any number of clusterings and assignments.
 ///
-/// Of each device they take what [`DevicePoints`] says, and room for eight points more. Nothing of them stays with the host: what
-/// a clustering needs to know of a single point, as for a seed, it asks the point's device.
+/// On each device they take the memory that [`DevicePoints`] describes, and room for eight more points. The host keeps
+/// none of them: if a clustering needs a single point, such as a seed, it reads it from the point's device.
 ///
 /// ```
 /// use tercet_core::cluster::{Kmeans, Points, Steps, Update, kmeans};
@@ -37,24 +37,24 @@ use crate::engine::{CudaError, Cudas};
 /// ```
 #[derive(Debug)]
 pub struct CudasPoints {
-    /// Which points a device has.
+    /// The range of points of each device.
     pub(super) parts: Vec<(Range<usize>, DevicePoints)>,
     pub(super) whole: Whole,
 }
 
-/// What is known of all points.
+/// Facts about all points.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
     pub(super) len: usize,
     pub(super) dims: usize,
     pub(super) weight: u64,
     pub(super) heaviest: u32,
-    /// How many of them weigh something.
+    /// Number of points with a positive weight.
     pub(super) counted: usize,
 }
 
 impl CudasPoints {
-    /// How many points, at least 1.
+    /// Returns the number of points, at least 1.
     #[expect(
         clippy::len_without_is_empty,
         reason = "there is always at least one point"
@@ -63,19 +63,19 @@ impl CudasPoints {
         self.whole.len
     }
 
-    /// Coordinates of a point, at least 1.
+    /// Returns the number of coordinates of a point, at least 1.
     pub const fn dims(&self) -> usize {
         self.whole.dims
     }
 
-    /// How many devices have some of them, the first ones of the engine.
+    /// Returns the number of devices that have some of them: the first ones of the engine.
     pub const fn devices(&self) -> usize {
         self.parts.len()
     }
 }
 
 impl Cudas {
-    /// Copies each device's share of the points there. O(n·d), once.
+    /// Copies each device's share of the points to it. O(n·d), once.
     ///
     /// # Errors
     /// [`CudaError::OnDevice`] with [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
@@ -83,7 +83,7 @@ impl Cudas {
         let shares = self.shares(points.len(), 1, points.dims());
         let devices = self.devices.iter_mut().zip(shares);
         let parts = at_once(devices, |(cuda, range)| {
-            // A share has a point, and what is within the points is a part of them.
+            // A share has at least one point, and a range within the points is a part of them.
             let part = points.part(range.start, range.len()).unwrap_or(*points);
             let part = cuda.points_and_guests(&part, TRIED);
             Ok((range, cuda.named(part)?))

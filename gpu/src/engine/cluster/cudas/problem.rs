@@ -1,4 +1,4 @@
-//! Points over several devices, as drivers see them.
+//! The clustering problem over several devices, for the drivers.
 
 use tercet_core::cluster::ClusterError;
 use tercet_core::engine::{Assigned, ClusterProblem, Farthest, Shape};
@@ -84,7 +84,7 @@ impl ClusterProblem for CudasClusters<'_> {
                 rows.extend(self.row(candidate)?.0);
             }
             self.queue(|Shard { clusters, .. }| {
-                // They are guests of every device, also of their own.
+                // Every device has them as guests, including their own device.
                 let points = clusters.points.get();
                 let first = points.len as u32;
                 clusters.cuda.invite(points, &rows)?;
@@ -142,7 +142,7 @@ impl ClusterProblem for CudasClusters<'_> {
                 inertia: found.inertia,
                 changed: found.changed,
             });
-            // The end of the device's clusters less the lowest empty one of them, or 0.
+            // The value is the end of the device's clusters less the lowest empty one of them, or 0.
             if found.empty > 0 && empty.is_none() {
                 empty = Some(shard.totals.clusters.end - found.empty as usize);
             }
@@ -171,7 +171,7 @@ impl ClusterProblem for CudasClusters<'_> {
             |Shard {
                  clusters, range, ..
              }| {
-                // What comes after the last of all, by the numbers of this device's points.
+                // The point after the last of all, in the numbering of this device's points.
                 let below = match last {
                     None => u64::MAX,
                     Some(last) if last.index < range.start => (u64::from(last.distance) + 1) << 32,
@@ -233,7 +233,7 @@ impl ClusterProblem for CudasClusters<'_> {
                 // Below the number of the device's points.
                 let own: Vec<_> = own.map(|point| (point - range.start) as u32).collect();
                 clusters.state.settled = false;
-                // Only this batch; what came before is in the totals.
+                // Only this batch; earlier batches are in the totals.
                 clusters.cuda.clear(&mut clusters.state.sums)?;
                 clusters.cuda.clear(&mut clusters.state.counts)?;
                 clusters.clear_result()?;

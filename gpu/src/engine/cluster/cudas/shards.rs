@@ -1,4 +1,4 @@
-//! What a clustering asks of all its devices, and of the one that has a point.
+//! Requests of a clustering to all its devices, and to the device of a point.
 
 use tercet_core::cluster::ClusterError;
 use tercet_core::engine::Assigned;
@@ -10,12 +10,12 @@ use crate::engine::cluster::state::Found;
 use crate::engine::cudas::cut;
 
 impl CudasClusters<'_> {
-    /// Coordinates of all clusters.
+    /// Returns the number of coordinates of all clusters.
     pub(super) fn table(&self) -> usize {
         self.k * self.whole.dims
     }
 
-    /// A point's coordinates and weight: the host's where it has them, else those of the point's device.
+    /// Returns the coordinates and weight of a point: from the host if it has them, otherwise from the point's device.
     pub(super) fn row(&mut self, point: usize) -> Result<(Vec<i8>, u32), CudaError> {
         if let Some(points) = &self.points {
             let weight = points.weights().map_or(1, |weights| weights[point]);
@@ -42,7 +42,7 @@ impl CudasClusters<'_> {
         Ok((row, weight[0]))
     }
 
-    /// What the last pass found on every device. Waits for all.
+    /// Returns the results of the last pass on every device. Waits for all of them.
     pub(super) fn found(&mut self) -> Result<Vec<Found>, CudaError> {
         let found = self.shards.iter_mut().map(|shard| {
             let clusters = &mut shard.clusters;
@@ -52,7 +52,7 @@ impl CudasClusters<'_> {
         found.collect()
     }
 
-    /// A pass that finds a number on each device: queued on all, then waited for.
+    /// Runs a pass that finds a number on each device: first queued on all, then waited for.
     pub(super) fn numbers(
         &mut self,
         pass: impl FnMut(&mut Shard<'_>) -> Result<(), CudaError>,
@@ -88,7 +88,8 @@ impl CudasClusters<'_> {
         })
     }
 
-    /// Gives a centroid a point's coordinates on every device; on the point's own, with `seed`, the point the label and D² = 0.
+    /// Gives a centroid a point's coordinates on every device. With `seed`, the point's own device also gives the point
+    /// the label and D² = 0.
     pub(super) fn placed(
         &mut self,
         row: &[i8],
@@ -108,7 +109,7 @@ impl CudasClusters<'_> {
         })
     }
 
-    /// Σ w·D² of each device's points.
+    /// Returns Σ w·D² of each device's points.
     pub(super) fn weigh(&mut self) -> Result<Vec<u64>, CudaError> {
         if let Some(masses) = &self.masses {
             return Ok(masses.clone());
@@ -125,7 +126,7 @@ impl CudasClusters<'_> {
         Ok(all)
     }
 
-    /// Reads something of each device's points into its part of `out`.
+    /// Reads a value of each device's points into its part of `out`.
     pub(super) fn read_points(
         &mut self,
         out: &mut [u32],

@@ -1,4 +1,5 @@
-//! Sums over all devices: each adds up those of its own clusters, moves their centroids, and sends these to the others.
+//! Sums over all devices: each device adds up the sums of its own clusters, moves their centroids, and sends these to
+//! the others.
 
 use std::ops::Range;
 
@@ -15,29 +16,29 @@ const ADD: (&str, &str) = ("reduce", "reduce_sum");
 pub(super) struct Totals {
     /// Its clusters; the last devices may have fewer, or none.
     pub(super) clusters: Range<usize>,
-    /// As many as a device has at most: the same for all, as NCCL asks.
+    /// The largest number of clusters of any device: the same for all, as NCCL requires.
     pub(super) room: usize,
-    /// Those of its clusters, with room for `room`.
+    /// Sums of its clusters, with room for `room`.
     pub(super) sums: DeviceBuffer<i64>,
     pub(super) counts: DeviceBuffer<u64>,
-    /// What the other devices have of them, one after another.
+    /// Sums of its clusters on the other devices, one after another.
     pub(super) other_sums: DeviceBuffer<i64>,
     pub(super) other_counts: DeviceBuffer<u64>,
-    /// What a step does with sums that have crossed by copies.
+    /// The work of a step on sums that were exchanged by copies.
     step: Recorded,
 }
 
-/// A part of a step, from its second time on.
+/// A part of a step, recorded from its second time on.
 #[derive(Debug)]
 enum Recorded {
     Never,
-    /// It was done, so that a second time is likely.
+    /// It ran once, so a second time is likely.
     Once,
     Graph(Graph),
 }
 
 impl Totals {
-    /// All zeros, for the device `at` of `devices`.
+    /// Returns zeros, for the device `at` of `devices`.
     pub(super) fn new(
         cuda: &mut Cuda,
         (at, devices): (usize, usize),
@@ -61,14 +62,16 @@ impl Totals {
 }
 
 impl Shard<'_> {
-    /// Loads what is launched behind NCCL's kernels: loading may wait for the device, and these may wait for one that is lost.
+    /// Loads the kernels that are launched after NCCL's: loading may wait for the device, and NCCL's kernels may wait
+    /// for a lost device.
     pub(super) fn prepare(&mut self) -> Result<(), CudaError> {
         let (module, kernel) = ADD;
         self.clusters.prepare_ends()?;
         self.clusters.cuda.prepare(module, kernel, 0)
     }
 
-    /// Adds the sums and counts of this device's clusters here and those of `parts` others; `running` to what they were before.
+    /// Adds this device's sums and counts of its clusters and those of `parts` others; with `running`, adds to the
+    /// existing totals.
     fn add(&mut self, parts: usize, running: bool) -> Result<(), CudaError> {
         let first = self.totals.clusters.start;
         let dims = self.clusters.points.get().dims;
@@ -80,7 +83,7 @@ impl Shard<'_> {
         add(cuda, totals, dims, own, (parts, running))
     }
 
-    /// Adds what NCCL has summed up to what the totals were before.
+    /// Adds the sums of NCCL to the earlier totals.
     fn run_on(&mut self) -> Result<(), CudaError> {
         let dims = self.clusters.points.get().dims;
         let totals = &self.totals;
@@ -91,7 +94,7 @@ impl Shard<'_> {
         add(self.clusters.cuda, totals, dims, summed, (0, true))
     }
 
-    /// Moves the centroids of this device's clusters, and notes the lowest empty one.
+    /// Moves the centroids of this device's clusters, and stores the lowest empty one.
     fn move_own(&mut self) -> Result<(), CudaError> {
         let clusters = &mut self.clusters;
         let range = &self.totals.clusters;
@@ -106,7 +109,7 @@ impl Shard<'_> {
         )
     }
 
-    /// Adds up what has crossed by copies and moves the centroids: recorded from the second time on.
+    /// Adds up the sums that were exchanged by copies and moves the centroids: recorded from the second time on.
     fn add_and_move(&mut self, parts: usize) -> Result<(), CudaError> {
         let graph = match std::mem::replace(&mut self.totals.step, Recorded::Never) {
             Recorded::Never => {
@@ -123,8 +126,8 @@ impl Shard<'_> {
                 self.clusters.cuda.end_capture(recorded)?
             }
         };
-        // SAFETY: the graph is of this shard's buffers, which live as long and are never replaced; what it reads has been written
-        // as it had when it was recorded.
+        // SAFETY: the graph is of this shard's buffers, which live as long and are never replaced; what it reads has
+        // been written as it had when it was recorded.
         let replayed = unsafe { self.clusters.cuda.replay(&graph) };
         self.totals.step = Recorded::Graph(graph);
         replayed
@@ -171,15 +174,15 @@ fn add(
             out,
         ];
         let grid = Grid::strided(cells, 256, THREADS, 1 << 16);
-        // SAFETY: there are as many cells from where `own` points on, in each of the other devices' parts, and in what is
-        // written, which nothing else uses.
+        // SAFETY: there are as many cells from where `own` points on, in each of the other devices' parts, and in what
+        // is written, which nothing else uses.
         unsafe { cuda.launch(module, kernel, grid, &arguments) }?;
     }
     Ok(())
 }
 
 impl CudasClusters<'_> {
-    /// Does something on every device in turn, which queues it and does not wait.
+    /// Calls `queue` for every device in turn; it queues work and does not wait.
     pub(super) fn queue(
         &mut self,
         mut work: impl FnMut(&mut Shard<'_>) -> Result<(), CudaError>,
@@ -191,7 +194,7 @@ impl CudasClusters<'_> {
         Ok(())
     }
 
-    /// Adds up the devices' sums and counts. `running` adds them to the totals that there are.
+    /// Adds up the devices' sums and counts. With `running`, adds them to the existing totals.
     pub(super) fn add_up(&mut self, running: bool) -> Result<(), CudaError> {
         let parts = self.shards.len() - 1;
         match self.cross_sums(running)? {
@@ -201,7 +204,7 @@ impl CudasClusters<'_> {
         }
     }
 
-    /// The totals of the labels, where they are not there.
+    /// Computes the totals of the labels, if they are missing.
     pub(super) fn total(&mut self) -> Result<(), CudaError> {
         if !self.totalled {
             self.add_up(false)?;
@@ -210,12 +213,13 @@ impl CudasClusters<'_> {
         Ok(())
     }
 
-    /// Halves the counts that reach the cap, and sums with them.
+    /// Halves the counts that reach the cap, and their sums.
     pub(super) fn fade(&mut self, cap: u32) -> Result<(), CudaError> {
         self.queue(|shard| shard.fade(cap))
     }
 
-    /// The end of a step of Lloyd's loop: the totals of the labels, and every centroid moved to where they say.
+    /// Does the end of a step of Lloyd's loop: computes the totals of the labels, and moves every centroid to the
+    /// position that they give.
     pub(super) fn total_and_move(&mut self) -> Result<(), CudaError> {
         let parts = self.shards.len() - 1;
         if self.cross_sums(false)? {
@@ -227,7 +231,7 @@ impl CudasClusters<'_> {
         self.cross_centroids()
     }
 
-    /// Moves every centroid to where its total says, and sends it to all devices.
+    /// Moves every centroid to the position that its total gives, and sends it to all devices.
     pub(super) fn move_centroids(&mut self) -> Result<(), CudaError> {
         self.queue(|shard| shard.move_own())?;
         self.cross_centroids()

@@ -17,7 +17,7 @@ const BLANK: &str = "\u{2581}";
 const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const QWEN2: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-/// Patterns that core cuts by; whether pieces that are tokens skip their merges; llama.cpp's name of both.
+/// Patterns that core supports; true if pieces that are tokens skip their merges; llama.cpp's name of both.
 const PATTERNS: [(&str, bool, &str); 4] = [
     (GPT2, false, "gpt-2"),
     (LLAMA3, true, "llama-bpe"),
@@ -84,7 +84,7 @@ pub(super) fn read(path: &Path) -> Result<Pieces, Error> {
     })
 }
 
-/// The tokens by number.
+/// Returns the tokens by number.
 fn vocabulary(model: &Object) -> Result<BTreeMap<u32, (String, TokenKind)>, Error> {
     let vocab = model.object("vocab")?;
     let vocab = vocab.ok_or_else(|| model.bad("model.vocab is missing"))?;
@@ -103,13 +103,13 @@ fn vocabulary(model: &Object) -> Result<BTreeMap<u32, (String, TokenKind)>, Erro
     Ok(tokens)
 }
 
-/// The merges, as `a b` or as `[a, b]`.
+/// Returns the merges, given as `a b` or as `[a, b]`.
 fn pairs(model: &Object) -> Result<Vec<(&str, &str)>, Error> {
     let all = model.list("merges")?.unwrap_or_default();
     let mut pairs = Vec::with_capacity(all.len());
     for (rank, value) in all.iter().enumerate() {
         let pair = match value {
-            // The first character may be a blank of its own.
+            // The first character may itself be a blank.
             Value::String(text) => (text.char_indices().skip(1))
                 .find(|(_, c)| *c == ' ')
                 .map(|(at, _)| (&text[..at], &text[at + 1..])),
@@ -128,7 +128,7 @@ fn pairs(model: &Object) -> Result<Vec<(&str, &str)>, Error> {
     Ok(pairs)
 }
 
-/// The steps that an object is a sequence of, or the one that it is.
+/// Returns the steps of an object that is a sequence, or the object itself as the only step.
 fn leaves(file: &Object, key: &str, inner: &str) -> Result<Vec<Object>, Error> {
     let Some(step) = file.object(key)? else {
         return Ok(Vec::new());
@@ -139,7 +139,7 @@ fn leaves(file: &Object, key: &str, inner: &str) -> Result<Vec<Object>, Error> {
     step.objects(inner)
 }
 
-/// How a byte-level vocabulary merges: its pre-tokenizer by llama.cpp's name.
+/// Returns how a byte-level vocabulary merges, with llama.cpp's name of its pre-tokenizer.
 fn bytes(
     file: &Object,
     model: &Object,
@@ -209,7 +209,7 @@ fn bytes(
     })
 }
 
-/// Whether a blank goes before a text, where characters are merged and blanks are `▁`.
+/// Returns whether a blank is put before a text, if characters are merged and blanks are `▁`.
 fn characters(file: &Object, model: &Object, steps: &[Object]) -> Result<bool, Error> {
     if model.flag("byte_fallback")? != Some(true) {
         return Err(file.unsupported(
@@ -267,7 +267,7 @@ fn characters(file: &Object, model: &Object, steps: &[Object]) -> Result<bool, E
     Ok(prefix.unwrap_or(false))
 }
 
-/// Whether a text is that of a byte, `<0xNN>`.
+/// True if a text is that of a byte, `<0xNN>`.
 fn is_byte(text: &str) -> bool {
     let digits = text
         .strip_prefix("<0x")
@@ -275,7 +275,7 @@ fn is_byte(text: &str) -> bool {
     digits.is_some_and(|digits| digits.len() == 2 && u8::from_str_radix(digits, 16).is_ok())
 }
 
-/// What the post-processor puts around a text alone.
+/// Returns the tokens that the post-processor puts around a single text.
 fn template(file: &Object) -> Result<Option<Template>, Error> {
     let mut found = None;
     for step in leaves(file, "post_processor", "processors")? {

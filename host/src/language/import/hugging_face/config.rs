@@ -1,4 +1,4 @@
-//! `config.json`: what is computed, or why it is not.
+//! `config.json`: the computation of the model, or why it is not supported.
 
 use serde_json::{Value, json};
 use tercet_core::block::bitnet_hf::WeightScale;
@@ -8,28 +8,28 @@ use super::rope::{self, Rope};
 use crate::Error;
 use crate::language::parameters::{Architecture, Parameters};
 
-/// More layers than any model has; each is a dozen tensors to describe.
+/// More layers than any model has; each has a dozen tensors to describe.
 const MOST_LAYERS: u32 = 4096;
 
-/// What a checkpoint is.
+/// The description of a checkpoint.
 #[derive(Debug)]
 pub(super) struct Config {
     /// The class that loads it.
     pub(super) class: &'static str,
     pub(super) parameters: Parameters,
-    /// Whether the embedding is the head.
+    /// True if the embedding is the head.
     pub(super) tied: bool,
     pub(super) attention_biases: bool,
     pub(super) feed_forward_biases: bool,
-    /// What divides RoPE's frequencies, one a pair; empty where nothing does.
+    /// Divisors of RoPE's frequencies, one per pair; empty if there are none.
     pub(super) factors: Vec<f32>,
-    /// Whether the matrices of layers are ternary, or become so.
+    /// True if the matrices of layers are ternary, or become so.
     pub(super) is_ternary: bool,
-    /// What `weight_scale` beside packed matrices means.
+    /// The meaning of `weight_scale` beside packed matrices.
     pub(super) weight_scale: WeightScale,
 }
 
-/// A class of `transformers`, and what its configuration has where a file says nothing.
+/// A class of `transformers`, and the defaults of its configuration.
 struct Class {
     name: &'static str,
     is_bitnet: bool,
@@ -37,12 +37,12 @@ struct Class {
     epsilon: f64,
     rope_base: f64,
     context: u32,
-    /// Heads of keys; `None`: as many as of queries.
+    /// Number of key heads; `None` for that of query heads.
     key_heads: Option<u32>,
     window: Option<u32>,
 }
 
-/// Defaults are those of transformers 5.23 (`configuration_llama.py`, `configuration_mistral.py`, `configuration_bitnet.py`).
+/// Defaults of transformers 5.23 (`configuration_llama.py`, `configuration_mistral.py`, `configuration_bitnet.py`).
 const CLASSES: [Class; 3] = [
     Class {
         name: "LlamaForCausalLM",
@@ -76,7 +76,7 @@ const CLASSES: [Class; 3] = [
     },
 ];
 
-/// Keys of relatives of Llama which change what is computed, with the values that change nothing.
+/// Keys of relatives of Llama that change the computation, with the values that change nothing.
 fn foreign() -> [(&'static str, Value); 14] {
     [
         ("partial_rotary_factor", json!([1, 1.0])),
@@ -147,7 +147,7 @@ impl Config {
             head_count: heads,
             head_count_kv: match file.is_silent("num_key_value_heads") {
                 true => class.key_heads.unwrap_or(heads),
-                // `null` is said, too.
+                // `null` is a value, too.
                 false => file.count("num_key_value_heads")?.unwrap_or(heads),
             },
             head_length,
@@ -200,7 +200,7 @@ fn class(file: &Object) -> Result<&'static Class, Error> {
         })
 }
 
-/// Refuses a window that a sequence would reach beyond.
+/// Refuses a window that is smaller than a sequence.
 fn window(file: &Object, class: &Class, context: u32) -> Result<(), Error> {
     let window = match file.is_silent("sliding_window") {
         true => class.window,
@@ -225,7 +225,7 @@ fn window(file: &Object, class: &Class, context: u32) -> Result<(), Error> {
     }
 }
 
-/// What `weight_scale` means, where the file is of BitNet's quantization.
+/// Returns the meaning of `weight_scale`, if the file has BitNet's quantization.
 fn quantized(file: &Object) -> Result<Option<WeightScale>, Error> {
     let Some(how) = file.object("quantization_config")? else {
         return Ok(None);

@@ -10,17 +10,17 @@ use crate::Error;
 
 const FORMAT: &str = "Hugging Face";
 
-/// An object of a JSON file. A field that is `null` counts as absent.
+/// An object in a JSON file. A field that is `null` counts as absent.
 #[derive(Debug)]
 pub(super) struct Object {
     path: PathBuf,
-    /// Before the keys in messages: empty, or the keys of the objects that this is in, each with a dot.
+    /// Prefix of the keys in messages: empty, or the keys of the enclosing objects, each with a dot.
     within: String,
     fields: Map<String, Value>,
 }
 
 impl Object {
-    /// Reads a file; `None` where there is none.
+    /// Reads a file; `None` if it does not exist.
     pub(super) fn open(path: PathBuf) -> Result<Option<Self>, Error> {
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
@@ -39,17 +39,17 @@ impl Object {
         &self.path
     }
 
-    /// The file is not what it is taken for.
+    /// Returns the error that the file is invalid.
     pub(super) fn bad(&self, reason: impl ToString) -> Error {
         Error::bad(&self.path, FORMAT, reason)
     }
 
-    /// The file asks for what is not done.
+    /// Returns the error that the file has an unsupported setting.
     pub(super) fn unsupported(&self, reason: impl std::fmt::Display) -> Error {
         Error::unsupported(&self.path, reason)
     }
 
-    /// A key as messages name it.
+    /// Returns the name of a key in messages.
     pub(super) fn name(&self, key: &str) -> String {
         format!("{}{key}", self.within)
     }
@@ -58,7 +58,7 @@ impl Object {
         self.fields.get(key).filter(|value| !value.is_null())
     }
 
-    /// Whether the file does not have the key, not even with `null`.
+    /// True if the file does not have the key, not even with `null`.
     pub(super) fn is_silent(&self, key: &str) -> bool {
         !self.fields.contains_key(key)
     }
@@ -82,13 +82,13 @@ impl Object {
         read(value).map(Some).ok_or_else(bad)
     }
 
-    /// An integer of 32 bits.
+    /// Reads an integer of 32 bits.
     pub(super) fn count(&self, key: &str) -> Result<Option<u32>, Error> {
         let read = |value: &Value| u32::try_from(value.as_u64()?).ok();
         self.of(key, "an integer of 0 to 4294967295", read)
     }
 
-    /// The integer that has to be there.
+    /// Reads a required integer.
     pub(super) fn needed(&self, key: &str) -> Result<u32, Error> {
         let found = self.count(key)?;
         found.ok_or_else(|| self.bad(format!("{} is missing", self.name(key))))
@@ -110,13 +110,13 @@ impl Object {
         self.of(key, "a list", |value| value.as_array().map(Vec::as_slice))
     }
 
-    /// An object in the object.
+    /// Reads an object in the object.
     pub(super) fn object(&self, key: &str) -> Result<Option<Self>, Error> {
         let fields = self.of(key, "an object", Value::as_object)?;
         Ok(fields.map(|fields| self.inner(key, fields)))
     }
 
-    /// The objects of a list in the object.
+    /// Reads the objects of a list in the object.
     pub(super) fn objects(&self, key: &str) -> Result<Vec<Self>, Error> {
         let each = |(index, value): (usize, &Value)| {
             let key = format!("{key}[{index}]");
@@ -137,7 +137,7 @@ impl Object {
         }
     }
 
-    /// Refuses a field that is there and neither `null` nor one of `harmless`.
+    /// Refuses an existing field that is neither `null` nor one of `harmless`.
     pub(super) fn only(&self, key: &str, harmless: &[Value]) -> Result<(), Error> {
         match self.get(key) {
             Some(value) if !harmless.contains(value) => Err(self.unsupported(format!(
@@ -149,13 +149,13 @@ impl Object {
         }
     }
 
-    /// Keys and values.
+    /// Iterates over keys and values.
     pub(super) fn fields(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.fields.iter()
     }
 }
 
-/// A value as a message shows it.
+/// Formats a value for a message.
 pub(super) fn short(value: &Value) -> String {
     const MOST: usize = 80;
     let text = value.to_string();

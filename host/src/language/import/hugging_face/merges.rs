@@ -1,15 +1,16 @@
-//! Scores that merge in the order of a list: what SentencePiece has in place of merges.
+//! Scores that merge in the order of a list: SentencePiece uses scores instead of merges.
 //!
-//! SentencePiece joins the neighbours whose union has the highest score. It does what the list says if all merges of one token
-//! stand together, and if the list has every pair of tokens whose union is one. So has the library that makes such lists of
-//! SentencePiece's models, but for tokens of one score, such as runs of blanks: their merges lie among each other, by the lengths of
-//! their parts. All of it is checked. (Where several merges of one score are possible, SentencePiece takes the left one, a list its first.)
+//! SentencePiece joins the neighbours whose union has the highest score. This is equivalent to the list if all merges
+//! of one token are adjacent in it, and if the list has every pair of tokens whose union is a token. Lists that the
+//! library makes from SentencePiece models satisfy this, except for tokens of equal score, such as runs of blanks:
+//! their merges are interleaved, ordered by the lengths of their parts. All of this is checked. (If several merges of
+//! equal score are possible, SentencePiece takes the leftmost, and a list its first.)
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::language::vocabulary::TokenKind;
 
-/// The token that each merge makes.
+/// Returns the token that each merge makes.
 fn products(ids: &HashMap<&str, u32>, pairs: &[(&str, &str)]) -> Result<Vec<u32>, String> {
     let product = |(index, (a, b)): (usize, &(&str, &str))| {
         let id = ids.get(format!("{a}{b}").as_str()).copied();
@@ -19,7 +20,8 @@ fn products(ids: &HashMap<&str, u32>, pairs: &[(&str, &str)]) -> Result<Vec<u32>
     pairs.iter().enumerate().map(product).collect()
 }
 
-/// A score for each token up to the last, by number: the first to be made has −1, one that no merge makes 0.
+/// Returns a score for each token up to the last, by number: the first one that is made has −1, and one that no merge
+/// makes 0.
 pub(super) fn scores(
     tokens: &BTreeMap<u32, (String, TokenKind)>,
     pairs: &[(&str, &str)],
@@ -31,14 +33,14 @@ pub(super) fn scores(
         .keys()
         .next_back()
         .map_or(0, |&last| last as usize + 1);
-    // More numbers than an embedding has rows are refused later; here they must not ask for memory.
+    // More numbers than an embedding has rows are refused later; they must not allocate memory here.
     let mut scores = vec![0.0; last.min(tokens.len().saturating_mul(4))];
     let products = products(&ids, pairs)?;
     let mut ends: HashMap<u32, usize> = HashMap::new();
     for (index, id) in products.iter().enumerate() {
         ends.insert(*id, index + 1);
     }
-    // Tokens whose merges lie among each other have one score: the longest left part, then the longest right one stands first.
+    // Tokens with interleaved merges have one score: the longest left part comes first, then the longest right one.
     let length = |index: usize| {
         let (a, b): (&str, &str) = pairs[index];
         (a.chars().count(), b.chars().count())
@@ -121,7 +123,7 @@ mod tests {
     #[test]
     fn tokens_of_one_score_are_told_by_the_order_of_lengths() {
         let texts = ["_", "__", "___", "____", "a", "_a"];
-        // As a list is sorted whose tokens of blanks have one score.
+        // The order of a list in which the tokens of blanks have one score.
         let blanks = [
             ("___", "_"),
             ("__", "__"),

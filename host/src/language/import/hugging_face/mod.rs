@@ -1,4 +1,4 @@
-//! Folders as Hugging Face's `transformers` saves models: `config.json`, safetensors, and a tokenizer.
+//! Folders of models saved by Hugging Face's `transformers`: `config.json`, safetensors, and a tokenizer.
 
 mod bpe;
 mod config;
@@ -22,7 +22,7 @@ use crate::language::parameters::Architecture;
 use config::Config;
 use json::Object;
 
-/// Reads a folder: what it is, its tensors, its vocabulary. `tokenizer` is in place of the folder's.
+/// Reads a folder: its configuration, its tensors, its vocabulary. `tokenizer` replaces the folder's.
 pub(super) fn read(folder: &Path, tokenizer: Option<&Path>) -> Result<Checkpoint, Error> {
     let settings = Object::open(folder.join("config.json"))?;
     let settings = settings.ok_or_else(|| {
@@ -30,7 +30,7 @@ pub(super) fn read(folder: &Path, tokenizer: Option<&Path>) -> Result<Checkpoint
     })?;
     let config = Config::read(&settings)?;
     let (model, extras) = tensors::open(folder, &config, settings.path())?;
-    // After the tensors, whose shapes bound the number of tokens.
+    // After the tensors, whose shapes limit the number of tokens.
     let (vocabulary, mut beside) = text::read(folder, tokenizer, &settings, &config)?;
     beside.push(settings.path().to_path_buf());
     let packed = model.tensors().any(|tensor| tensor.dtype == DType::U8);

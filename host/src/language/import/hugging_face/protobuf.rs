@@ -1,15 +1,15 @@
-//! The wire format of protocol buffers: fields by number, as far as SentencePiece's models have them.
+//! The wire format of protocol buffers: fields by number, as far as SentencePiece models use them.
 
-/// What a field holds.
+/// The content of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Field<'a> {
-    /// An integer, a truth or one of an enumeration.
+    /// An integer, a boolean or a value of an enumeration.
     Integer(u64),
     /// Four bytes, little-endian.
     Word(u32),
     /// A text, bytes or a message.
     Bytes(&'a [u8]),
-    /// Eight bytes, which nothing here reads.
+    /// Eight bytes, which are not used here.
     Long,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The fields of a message in their order, each with its number; after what breaks the format comes an error, the last item.
+/// The fields of a message in order, each with its number; after invalid data comes an error as the last item.
 #[derive(Clone, Debug)]
 pub(super) struct Message<'a> {
     all: &'a [u8],
@@ -48,7 +48,7 @@ impl<'a> Message<'a> {
         Self { all, rest: all }
     }
 
-    /// The last field of that number: the one that counts.
+    /// Returns the last field with that number, which is the valid one.
     pub(super) fn value(&self, number: u64) -> Result<Option<Field<'a>>, String> {
         let mut found = None;
         for field in self.clone() {
@@ -60,7 +60,7 @@ impl<'a> Message<'a> {
         Ok(found)
     }
 
-    /// An integer of seven bits a byte, the lowest first.
+    /// Reads an integer with seven bits per byte, the lowest first.
     fn varint(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {

@@ -9,9 +9,9 @@ use crate::Error;
 #[derive(Debug)]
 pub(super) struct Rope {
     pub(super) base: f32,
-    /// What positions are divided by.
+    /// Divisor of positions.
     pub(super) factor: Option<f32>,
-    /// What the frequency of each pair is divided by; empty where nothing is.
+    /// Divisor of each pair's frequency; empty if there are none.
     pub(super) factors: Vec<f32>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn read(
         let key = scaling.name(key);
         return Err(scaling.unsupported(format!("{key}: one rope for all layers is computed")));
     }
-    // Older files say `type`.
+    // Older files use `type`.
     let kind = match scaling.text("rope_type")? {
         Some(kind) => kind,
         None => scaling.text("type")?.unwrap_or("default"),
@@ -83,8 +83,8 @@ pub(super) fn read(
     Ok(rope)
 }
 
-/// Llama 3's scaling: frequencies that turn seldom within the context it was first trained for are divided by `factor`, those that
-/// turn often are kept, and between them goes a line.
+/// The scaling of Llama 3. Frequencies with few turns within the original training context are divided by `factor`,
+/// those with many turns are kept, and those between are interpolated linearly.
 struct Llama3 {
     factor: f64,
     low: f64,
@@ -93,9 +93,9 @@ struct Llama3 {
 }
 
 impl Llama3 {
-    /// What each pair's frequency is divided by. Source: `_compute_llama3_parameters` of transformers, `generate_extra_tensors` of
-    /// llama.cpp's converter. Turns within the context are counted from the fraction of a turn that core's RoPE goes a position,
-    /// so that every machine has the same factors.
+    /// Returns the divisor of each pair's frequency. Source: `_compute_llama3_parameters` of transformers,
+    /// `generate_extra_tensors` of llama.cpp's converter. Turns within the context are counted from the fraction of a
+    /// turn per position in core's RoPE, so that every machine has the same factors.
     fn factors(&self, base: f32, head_length: u32) -> Option<Vec<f32>> {
         if self.low >= self.high {
             return None;

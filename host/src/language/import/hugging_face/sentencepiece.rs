@@ -1,4 +1,4 @@
-//! `tokenizer.model`: a SentencePiece model, of which kind BPE is what GGUF calls `llama`.
+//! `tokenizer.model`: a SentencePiece model; its kind BPE is called `llama` in GGUF.
 //!
 //! Fields and their defaults are those of SentencePiece's `sentencepiece_model.proto`.
 
@@ -12,16 +12,16 @@ use crate::file::map::Map;
 use crate::language::vocabulary::{Merging, TokenKind};
 
 const FORMAT: &str = "SentencePiece";
-/// Of `ModelProto`.
+/// A field of `ModelProto`.
 const PIECES: u64 = 1;
 const TRAINER: u64 = 2;
 const NORMALIZER: u64 = 3;
-/// Of `TrainerSpec`.
+/// A field of `TrainerSpec`.
 const MODEL_TYPE: u64 = 3;
 const WHITESPACE_AS_SUFFIX: u64 = 24;
 const UNIGRAM: u64 = 1;
 const BPE: u64 = 2;
-/// Of `NormalizerSpec`.
+/// A field of `NormalizerSpec`.
 const CHARSMAP: u64 = 2;
 const DUMMY_PREFIX: u64 = 3;
 const EXTRA_WHITESPACES: u64 = 4;
@@ -100,7 +100,7 @@ pub(super) fn read(path: &Path) -> Result<Pieces, Error> {
     })
 }
 
-/// Text, score and kind of a piece.
+/// Returns text, score and kind of a piece.
 fn piece(bytes: &[u8]) -> Result<(String, f32, TokenKind), String> {
     let (mut text, mut score, mut kind) = (None, 0.0, TokenKind::Normal);
     for field in Message::new(bytes) {

@@ -1,4 +1,4 @@
-//! Special tokens, and the template of conversations: what lies beside a tokenizer's own file.
+//! Special tokens, and the conversation template: the data beside a tokenizer's own file.
 
 use std::collections::HashMap;
 use std::fs;
@@ -36,7 +36,7 @@ impl Specials {
             None => Ok(None),
         };
         let own = |key: &str| match config.get(key) {
-            // Of several there is none that stands for all.
+            // If there are several, none represents all.
             Some(Value::Array(_)) | None => Ok(None),
             Some(_) => config.count(key),
         };
@@ -72,7 +72,7 @@ impl Specials {
     }
 }
 
-/// The number of the token whose text a field holds, plain or as `content`.
+/// Returns the number of the token whose text a field has, plainly or as `content`.
 fn by_text(settings: &Object, key: &str, ids: &HashMap<&str, u32>) -> Result<Option<u32>, Error> {
     let text = match settings.get(key) {
         None => return Ok(None),
@@ -91,7 +91,7 @@ fn by_text(settings: &Object, key: &str, ids: &HashMap<&str, u32>) -> Result<Opt
     }
 }
 
-/// A number or a list of numbers.
+/// Reads a number or a list of numbers.
 fn numbers(file: &Object, key: &str) -> Result<Vec<u32>, Error> {
     let bad = |value: &Value| {
         let value = short(value);
@@ -107,7 +107,7 @@ fn numbers(file: &Object, key: &str) -> Result<Vec<u32>, Error> {
     }
 }
 
-/// The kind of a token that is cut out of texts.
+/// Returns the kind of a token that is split from texts.
 pub(super) const fn kind(is_mark: bool) -> TokenKind {
     match is_mark {
         true => TokenKind::Control,
@@ -115,13 +115,13 @@ pub(super) const fn kind(is_mark: bool) -> TokenKind {
     }
 }
 
-/// The text of the token that fills up batches.
+/// Returns the text of the token that pads batches.
 pub(super) fn padding(settings: Option<&Object>) -> Option<&str> {
     let value = settings?.get("pad_token")?;
     value.as_str().or_else(|| value.get("content")?.as_str())
 }
 
-/// `added_tokens.json`, and before it `added_tokens_decoder`: tokens by number.
+/// Reads `added_tokens.json`, and before it `added_tokens_decoder`: tokens by number.
 pub(super) fn added(older: Option<&Object>, settings: Option<&Object>) -> Result<Added, Error> {
     let mut added = Added::new();
     if let Some(older) = older {
@@ -148,7 +148,7 @@ pub(super) fn added(older: Option<&Object>, settings: Option<&Object>) -> Result
     Ok(added)
 }
 
-/// A token as both of a checkpoint's files describe it: its text, and whether it is a mark.
+/// Reads a token in the form of both files of a checkpoint: its text, and true if it is a mark.
 pub(super) fn one(token: &Object) -> Result<(String, bool), Error> {
     for key in ["lstrip", "rstrip", "single_word"] {
         token.only(key, &[Value::Bool(false)])?;
@@ -159,7 +159,7 @@ pub(super) fn one(token: &Object) -> Result<(String, bool), Error> {
     Ok((text.to_owned(), is_mark))
 }
 
-/// The template of conversations: a file of its own counts before the settings.
+/// Returns the conversation template: a separate file has precedence over the settings.
 pub(super) fn template(folder: &Path, settings: Option<&Object>) -> Result<Option<String>, Error> {
     let path = folder.join("chat_template.jinja");
     match fs::read_to_string(&path) {
@@ -172,7 +172,7 @@ pub(super) fn template(folder: &Path, settings: Option<&Object>) -> Result<Optio
     };
     match settings.get("chat_template") {
         Some(Value::Array(_)) => {
-            // Several by name, of which one is for plain conversations.
+            // There are several by name; one of them is for plain conversations.
             for template in settings.objects("chat_template")? {
                 if template.text("name")? == Some("default") {
                     return Ok(template.text("template")?.map(str::to_owned));

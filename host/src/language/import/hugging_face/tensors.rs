@@ -1,4 +1,4 @@
-//! A checkpoint's tensors under GGUF's names, each of its shape, none missing and none left over.
+//! A checkpoint's tensors under GGUF's names, each with the right shape, none missing and none left over.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::language::tensors::{Extras, Role, Slot};
 use crate::model::{Container, Entry, Model, Reading};
 use crate::{Error, names};
 
-/// Whole checkpoints, the first that is there counts.
+/// The files of a whole checkpoint; the first that exists is used.
 const FILES: [&str; 2] = ["model.safetensors", "model.safetensors.index.json"];
 
 /// Opens the weights of a folder.
@@ -32,7 +32,7 @@ pub(super) fn open(
     }
     let mut found: BTreeMap<String, Entry> = BTreeMap::new();
     for entry in contents.entries {
-        // Tables that older checkpoints carry, and nothing reads.
+        // Tables of older checkpoints that nothing reads.
         if entry.name.ends_with(".rotary_emb.inv_freq") {
             continue;
         }
@@ -87,7 +87,7 @@ pub(super) fn open(
     Ok((Model::of(path, contents)?.with_reading(reading), extras))
 }
 
-/// Whether an untied head of a bitnet is the embedding all the same, byte for byte.
+/// True if an untied head of a bitnet equals the embedding, byte for byte.
 fn is_copy(
     path: &Path,
     config: &Config,
@@ -106,7 +106,7 @@ fn is_copy(
     }
 }
 
-/// A head that is stored beside the embedding that it is has to be the same.
+/// Checks that a head that is stored although the embedding is the head is the same as it.
 fn surplus_head(
     path: &Path,
     config: &Config,
@@ -137,7 +137,7 @@ fn equal(maps: &[Map], a: &Entry, b: &Entry) -> bool {
     (a.dtype, &a.shape) == (b.dtype, &b.shape) && bytes(a) == bytes(b)
 }
 
-/// Moves a tensor, and the scale beside a packed one, to where it belongs.
+/// Moves a tensor, and the scale beside a packed one, to its new name.
 fn take(
     path: &Path,
     config: &Config,
@@ -208,7 +208,7 @@ fn missing(path: &Path, name: &str, found: &BTreeMap<String, Entry>) -> Error {
     }
 }
 
-/// A tensor's name in a checkpoint, by the one in GGUF.
+/// Returns a tensor's name in a checkpoint, from its name in GGUF.
 pub(super) fn theirs(ours: &str) -> String {
     let whole = match ours {
         "token_embd.weight" => "model.embed_tokens.weight",

@@ -1,4 +1,4 @@
-//! A checkpoint's vocabulary, put together from the files that say something of it.
+//! A checkpoint's vocabulary, combined from all files that describe it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,28 +16,28 @@ use crate::language::vocabulary::{Lists, Merging, TokenKind, Vocabulary};
 
 const FORMAT: &str = "Hugging Face tokenizer";
 
-/// What a tokenizer's own file says.
+/// The content of a tokenizer's own file.
 #[derive(Debug)]
 pub(super) struct Pieces {
     /// Text and kind by number; there may be gaps.
     pub(super) tokens: BTreeMap<u32, (String, TokenKind)>,
     pub(super) merging: Merging,
     pub(super) unknown: Option<u32>,
-    /// The tokens that it puts before and after a text, where it says.
+    /// The tokens that it puts before and after a text, if stated.
     pub(super) template: Option<Template>,
 }
 
-/// The tokens that a text is put between.
+/// The tokens before and after a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Template {
     pub(super) before: Option<u32>,
     pub(super) after: Option<u32>,
 }
 
-/// Tokens outside a tokenizer's own list: number, text, and whether each is no text but a mark.
+/// Tokens outside a tokenizer's own list: number, text, and true if it is a mark and no text.
 pub(super) type Added = BTreeMap<u32, (String, bool)>;
 
-/// Reads the vocabulary, and names the files that it was read from.
+/// Reads the vocabulary, and returns the files that were read.
 pub(super) fn read(
     folder: &Path,
     named: Option<&Path>,
@@ -64,7 +64,7 @@ pub(super) fn read(
     } = pieces;
     let older = Object::open(folder.join("added_tokens.json"))?;
     for (id, (text, is_mark)) in special::added(older.as_ref(), settings.as_ref())? {
-        // A tokenizer's own unknown token and bytes stay what they are.
+        // A tokenizer's own unknown token and bytes do not change.
         let fixed = matches!(
             tokens.get(&id),
             Some((_, TokenKind::Unknown | TokenKind::Byte))
@@ -73,7 +73,7 @@ pub(super) fn read(
             tokens.insert(id, (text, special::kind(is_mark)));
         }
     }
-    // Checkpoints often name what fills up batches and have no row for it: no text has it.
+    // Checkpoints often name a padding token but have no row for it: no text has it.
     let filler = special::padding(settings.as_ref());
     tokens.retain(|&id, (text, _)| id < count || Some(text.as_str()) != filler);
     if let Some((id, (text, _))) = tokens.range(count..).next() {
@@ -129,7 +129,7 @@ pub(super) fn read(
                 mut scores,
                 add_space_prefix,
             } => {
-                // What is in no list of merges never comes from one.
+                // Tokens in no list of merges never result from one.
                 scores.resize(texts.len(), 0.0);
                 Merging::Spm {
                     scores,
@@ -160,7 +160,7 @@ pub(super) fn read(
     Ok((vocabulary, files))
 }
 
-/// The tokenizer's own file. A SentencePiece model has what its JSON is made of, scores among it.
+/// Returns the tokenizer's own file. A SentencePiece model has the sources of its JSON, including scores.
 fn file(folder: &Path, named: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(named) = named {
         return Ok(named.to_path_buf());
@@ -173,7 +173,7 @@ fn file(folder: &Path, named: Option<&Path>) -> Result<PathBuf, Error> {
     })
 }
 
-/// Texts and kinds of `count` tokens: a number that nothing has a text for is one that the embedding was filled up with.
+/// Returns texts and kinds of `count` tokens: a number without a text is padding of the embedding.
 fn whole(
     mut tokens: BTreeMap<u32, (String, TokenKind)>,
     count: u32,
@@ -185,7 +185,8 @@ fn whole(
     (0..count).map(token).unzip()
 }
 
-/// Whether core reads the vocabulary, as far as it tells before a text comes, and llama.cpp, which ends where a byte has no token.
+/// Checks that core can read the vocabulary, as far as it can tell before a text comes, and llama.cpp, which aborts if
+/// a byte has no token.
 fn check(vocabulary: &Vocabulary) -> Result<(), String> {
     if let Merging::Spm { .. } = vocabulary.merging {
         let tokens = vocabulary.tokens.iter().zip(&vocabulary.kinds);
@@ -225,7 +226,7 @@ impl Sink for Bytes {
     }
 }
 
-/// The number that a JSON value is.
+/// Returns the number in a JSON value.
 pub(super) fn id_of(value: &Value) -> Option<u32> {
     u32::try_from(value.as_u64()?).ok()
 }

@@ -1,4 +1,4 @@
-//! Tensors and blocks on the device: codes of values, and values of codes.
+//! Quantizing and dequantizing of tensors and blocks on the device.
 
 use std::hash::Hash;
 
