@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use tercet_host::parallel::Threads;
 
 use super::device::{Opener, Slot};
-use super::dispatcher::{Dispatcher, Listener, Shared};
+use super::dispatcher::{Dispatcher, DispatcherState, Listener};
 use super::engine::Device;
 use super::metrics::{Counters, Flights};
 use super::notice::Notice;
@@ -104,18 +104,18 @@ impl<D: Device> Builder<D> {
         let fixed = matches!(settings.profile, Profile::Development | Profile::Edge);
         let mut notice = None;
         let tuning = match costs {
-            Some(costs) => Found {
+            Some(costs) => KnownCosts {
                 costs,
                 origin: "costs given by the program".to_owned(),
                 of: None,
                 measured: false,
             },
             // One thread, also so that these profiles do not start the thread pool.
-            None if fixed => Found::builtin(1),
-            None => Found::here(&settings, &mut notice),
+            None if fixed => KnownCosts::builtin(1),
+            None => KnownCosts::here(&settings, &mut notice),
         };
         let backend = settings.backend();
-        let dispatcher = Dispatcher::of(Shared {
+        let dispatcher = Dispatcher::of(DispatcherState {
             simd: Threads::alone().with_backend(backend),
             threads: Threads::default().with_backend(backend),
             settings,
@@ -138,14 +138,14 @@ impl<D: Device> Builder<D> {
 }
 
 /// Costs, and their source.
-struct Found {
+struct KnownCosts {
     costs: Costs,
     origin: String,
     of: Option<String>,
     measured: bool,
 }
 
-impl Found {
+impl KnownCosts {
     fn builtin(threads: usize) -> Self {
         Self {
             costs: Costs::builtin(threads),

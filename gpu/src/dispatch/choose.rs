@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::cost::Logs;
-use super::settings::{Profile, Settings, Wish};
+use super::settings::{Preference, Profile, Settings};
 use super::{Costs, Engine, Job, Operation, Place, Prediction};
 
 /// Approximate seconds for opening a device: starting the driver, making a context, translating the first kernel.
@@ -15,7 +15,7 @@ const PREFERRED: f64 = 2.0;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Out {
+pub enum Exclusion {
     /// The profile does not include the engine.
     Profile,
     /// The call asks for another engine.
@@ -23,7 +23,7 @@ pub enum Out {
     /// An override gives the operation to another engine.
     Override(Engine),
     /// `TERCET_BACKEND` or the program asks for another engine.
-    Wish,
+    Preference,
     /// No cost is known.
     NoCost,
     /// The job has fewer elements than [`Settings::min_size_for_gpu`], which is the value here.
@@ -50,7 +50,7 @@ pub enum Out {
 pub(super) struct Candidate {
     pub(super) engine: Engine,
     pub(super) prediction: Option<Prediction>,
-    pub(super) out: Option<Out>,
+    pub(super) out: Option<Exclusion>,
 }
 
 impl Candidate {
@@ -75,7 +75,7 @@ pub(super) enum State {
 
 /// The inputs of a choice, beside the job.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Given<'a> {
+pub(super) struct ChoiceContext<'a> {
     pub(super) settings: &'a Settings,
     pub(super) costs: &'a Costs,
     pub(super) device: State,
@@ -102,7 +102,7 @@ impl Ranking {
     }
 }
 
-impl Given<'_> {
+impl ChoiceContext<'_> {
     /// Ranks the engines for a job. O(engines · log points).
     pub(super) fn rank(&self, job: &Job) -> Ranking {
         let logs = Logs::of(job);
@@ -118,7 +118,9 @@ impl Given<'_> {
         });
         if let Some((only, why)) = self.only(job.operation)
             && let Some(able) = candidates.iter().position(|it| it.engine == only)
-            && candidates[able].out.is_none_or(|out| out == Out::NoCost)
+            && candidates[able]
+                .out
+                .is_none_or(|out| out == Exclusion::NoCost)
         {
             candidates[able].out = None;
             for other in candidates.iter_mut().filter(|it| it.engine != only) {
@@ -135,32 +137,32 @@ impl Given<'_> {
     }
 
     /// Returns the reason why an engine is out, independent of the others.
-    fn out(&self, job: &Job, engine: Engine, known: bool) -> Option<Out> {
+    fn out(&self, job: &Job, engine: Engine, known: bool) -> Option<Exclusion> {
         let settings = self.settings;
         if self.failed >> engine as u8 & 1 == 1 {
-            return Some(Out::Failed);
+            return Some(Exclusion::Failed);
         }
         if let Some(forced) = self.forced
             && forced != engine
         {
-            return Some(Out::Forced(forced));
+            return Some(Exclusion::Forced(forced));
         }
         if engine == Engine::Cuda {
             match self.device {
-                State::Missing => return Some(Out::Missing),
-                State::GivenUp => return Some(Out::GivenUp),
+                State::Missing => return Some(Exclusion::Missing),
+                State::GivenUp => return Some(Exclusion::GivenUp),
                 State::Open | State::Closed(_) => {}
             }
         } else if job.place == Place::Device {
-            return Some(Out::OutOfReach);
+            return Some(Exclusion::OutOfReach);
         }
         let other = job.is_tiled() && ![settings.profile.tiling(), Engine::Cuda].contains(&engine);
-        let tiled = other.then_some(Out::Tiled);
+        let tiled = other.then_some(Exclusion::Tiled);
         if self.forced.is_some() {
             return tiled;
         }
         if engine == Engine::Cuda && job.place == Place::Processor {
-            return Some(Out::NoStep);
+            return Some(Exclusion::NoStep);
         }
         let here = match settings.profile {
             Profile::Auto | Profile::Gpu => true,
@@ -169,9 +171,9 @@ impl Given<'_> {
             Profile::Edge => engine == Engine::Scalar,
         };
         if !here {
-            return Some(Out::Profile);
+            return Some(Exclusion::Profile);
         }
-        if let Wish::Set(backend) = settings.wish
+        if let Preference::Set(backend) = settings.wish
             && matches!(
                 settings.profile,
                 Profile::Auto | Profile::Cpu | Profile::Gpu
@@ -183,31 +185,31 @@ impl Given<'_> {
                 _ => Engine::Scalar,
             };
             if engine == Engine::Cuda || engine == other {
-                return Some(Out::Wish);
+                return Some(Exclusion::Preference);
             }
         }
         if tiled.is_some() {
             return tiled;
         }
         if !known {
-            return Some(Out::NoCost);
+            return Some(Exclusion::NoCost);
         }
         let least = settings.min_size_for_gpu;
         if engine == Engine::Cuda && job.place == Place::Host && job.elements < least {
-            return Some(Out::TooSmall(least));
+            return Some(Exclusion::TooSmall(least));
         }
         None
     }
 
     /// Returns the engine that excludes all others as long as it can do the work, and the reason.
-    fn only(&self, operation: Operation) -> Option<(Engine, Out)> {
+    fn only(&self, operation: Operation) -> Option<(Engine, Exclusion)> {
         if let Some(forced) = self.forced {
-            return Some((forced, Out::Forced(forced)));
+            return Some((forced, Exclusion::Forced(forced)));
         }
         if let Some(&engine) = self.settings.overrides.get(&operation) {
-            return Some((engine, Out::Override(engine)));
+            return Some((engine, Exclusion::Override(engine)));
         }
-        (self.settings.wish == Wish::Cuda).then_some((Engine::Cuda, Out::Wish))
+        (self.settings.wish == Preference::Cuda).then_some((Engine::Cuda, Exclusion::Preference))
     }
 
     /// True if the device is opened for any operation that it is chosen for.
@@ -230,12 +232,12 @@ impl Given<'_> {
                 return;
             };
             let there = device.total();
-            device.out = Some(Out::Unopened(saved));
+            device.out = Some(Exclusion::Unopened(saved));
             let here = self.best(&ranking.candidates);
             let total = here.and_then(|here| Some(ranking.predicted(here)?.total()));
             let missed = (total.unwrap_or(f64::INFINITY) - there).max(0.0);
             for candidate in &mut ranking.candidates {
-                if let Some(Out::Unopened(sum)) = &mut candidate.out {
+                if let Some(Exclusion::Unopened(sum)) = &mut candidate.out {
                     *sum = saved + missed;
                     if *sum >= OPENING {
                         candidate.out = None;

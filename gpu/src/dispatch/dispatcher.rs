@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use tercet_host::parallel::Threads;
 
 use super::builder::{Builder, First};
-use super::choose::{Given, Ranking, State};
+use super::choose::{ChoiceContext, Ranking, State};
 use super::device::Slot;
 use super::engine::Device;
 use super::metrics::{Counters, Flights};
@@ -46,12 +46,12 @@ pub(super) type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Dispatcher<D: Device = First> {
-    pub(super) shared: Arc<Shared<D>>,
+    pub(super) shared: Arc<DispatcherState<D>>,
     pub(super) forced: Option<Engine>,
 }
 
 /// State shared by all handles of a dispatcher.
-pub(super) struct Shared<D> {
+pub(super) struct DispatcherState<D> {
     pub(super) settings: Settings,
     pub(super) costs: Costs,
     /// Source of the costs, in words.
@@ -108,7 +108,7 @@ impl Dispatcher {
 }
 
 impl<D: Device> Dispatcher<D> {
-    pub(super) fn of(shared: Shared<D>) -> Self {
+    pub(super) fn of(shared: DispatcherState<D>) -> Self {
         let dispatcher = Self {
             shared: Arc::new(shared),
             forced: None,
@@ -195,7 +195,7 @@ impl<D: Device> Dispatcher<D> {
     }
 
     pub(super) fn rank(&self, job: &Job, failed: u8) -> Ranking {
-        let given = Given {
+        let given = ChoiceContext {
             settings: &self.shared.settings,
             costs: self.costs(),
             device: self.shared.device.state(),
@@ -219,7 +219,7 @@ impl<D: Device> Dispatcher<D> {
     }
 }
 
-impl<D> Shared<D> {
+impl<D> DispatcherState<D> {
     pub(super) fn tell(&self, notice: &Notice) {
         if self.settings.verbose >= Verbose::Warnings {
             eprintln!("tercet: {notice}");

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::choose::{OPENING, Out, Ranking};
+use super::choose::{Exclusion, OPENING, Ranking};
 use super::{Bound, Engine, Job, Prediction};
 
 /// An explained choice.
@@ -103,21 +103,21 @@ fn lost(prediction: Option<Prediction>, chosen: Option<Prediction>, tolerance: f
     format!("{:.1} times as long, mostly {part}", seconds / least)
 }
 
-fn lost_by(out: Out) -> String {
+fn lost_by(out: Exclusion) -> String {
     match out {
-        Out::Profile => "not of this profile".into(),
-        Out::Forced(engine) => format!("the call asks for {engine}"),
-        Out::Override(engine) => format!("the operation is given to {engine}"),
-        Out::Wish => "the backend asked for is another".into(),
-        Out::NoCost => "nothing is known of its time".into(),
-        Out::TooSmall(least) => format!("fewer than {least} elements"),
-        Out::OutOfReach => "the data lies on the device".into(),
-        Out::NoStep => "a device has no step for it".into(),
-        Out::Tiled => "files are read, coded and written by all threads".into(),
-        Out::Missing => "there is no device".into(),
-        Out::GivenUp => "the device does not work any more".into(),
-        Out::Failed => "it failed at this call".into(),
-        Out::Unopened(saved) => format!(
+        Exclusion::Profile => "not of this profile".into(),
+        Exclusion::Forced(engine) => format!("the call asks for {engine}"),
+        Exclusion::Override(engine) => format!("the operation is given to {engine}"),
+        Exclusion::Preference => "the backend asked for is another".into(),
+        Exclusion::NoCost => "nothing is known of its time".into(),
+        Exclusion::TooSmall(least) => format!("fewer than {least} elements"),
+        Exclusion::OutOfReach => "the data lies on the device".into(),
+        Exclusion::NoStep => "a device has no step for it".into(),
+        Exclusion::Tiled => "files are read, coded and written by all threads".into(),
+        Exclusion::Missing => "there is no device".into(),
+        Exclusion::GivenUp => "the device does not work any more".into(),
+        Exclusion::Failed => "it failed at this call".into(),
+        Exclusion::Unopened(saved) => format!(
             "not open: that takes {OPENING} s, and calls so far would have saved {}",
             time(saved)
         ),

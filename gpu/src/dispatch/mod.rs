@@ -68,7 +68,7 @@ mod tests;
 pub mod tune;
 
 pub use builder::{Builder, First};
-pub use choose::Out;
+pub use choose::Exclusion;
 pub use cost::{Bound, Cost, Curve, CurveError, Prediction, Sample, Sweeps};
 pub use costs::Costs;
 pub use dispatcher::Dispatcher;
@@ -79,4 +79,4 @@ pub use metrics::{Bottlenecks, EngineMetrics, Metrics, Monitor};
 pub use notice::{DispatchError, Notice};
 pub use recommend::Advice;
 pub use resident::{Residency, ResidentLayer, ResidentPoints, ResidentRows};
-pub use settings::{Profile, Settings, SettingsError, TuningFile, Verbose, Wish};
+pub use settings::{Preference, Profile, Settings, SettingsError, TuningFile, Verbose};

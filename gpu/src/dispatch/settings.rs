@@ -70,7 +70,7 @@ impl Profile {
 
 /// A requested engine, if the costs are not to decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wish {
+pub enum Preference {
     /// Any engine.
     #[default]
     Any,
@@ -123,7 +123,7 @@ pub struct Settings {
     /// The purpose.
     pub profile: Profile,
     /// The requested engine.
-    pub wish: Wish,
+    pub wish: Preference,
     /// Uses the device if its predicted time is up to twice the best: this leaves the processor free for other work.
     pub prefer_gpu: bool,
     /// Jobs with fewer elements and their data on the host never go to the device.
@@ -145,7 +145,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             profile: Profile::Auto,
-            wish: Wish::Any,
+            wish: Preference::Any,
             prefer_gpu: false,
             min_size_for_gpu: 0,
             overrides: BTreeMap::new(),
@@ -211,7 +211,7 @@ impl Settings {
     ///
     /// # Errors
     /// [`SettingsError`] for another variable.
-    pub fn with_wish(wish: Wish) -> Result<Self, SettingsError> {
+    pub fn with_wish(wish: Preference) -> Result<Self, SettingsError> {
         let other = |name: &str| name != "TERCET_BACKEND";
         let settings = Self::from_variables(|name| env::var_os(name).filter(|_| other(name)))?;
         Ok(Self { wish, ..settings })
@@ -221,7 +221,7 @@ impl Settings {
         let said = |name| variable(name).filter(|value| !value.is_empty());
         let mut settings = Self::default();
         if let Some(name) = said("TERCET_BACKEND") {
-            settings.wish = Wish::named(&name.to_string_lossy())?;
+            settings.wish = Preference::named(&name.to_string_lossy())?;
         }
         if let Some(name) = said("TERCET_PROFILE") {
             let name = name.to_string_lossy();
@@ -260,13 +260,13 @@ impl Settings {
     /// Returns the instruction set that the engines of the processor use.
     pub(super) fn backend(&self) -> Backend {
         match self.wish {
-            Wish::Set(backend) => backend,
-            Wish::Any | Wish::Cuda => Backend::default(),
+            Preference::Set(backend) => backend,
+            Preference::Any | Preference::Cuda => Backend::default(),
         }
     }
 }
 
-impl Wish {
+impl Preference {
     /// Returns the wish of a name; case does not matter.
     ///
     /// # Errors
@@ -302,9 +302,9 @@ mod tests {
             Ok(Settings::default())
         );
         for (name, wish) in [
-            ("auto", Wish::Any),
-            ("CUDA", Wish::Cuda),
-            ("scalar", Wish::Set(Backend::SCALAR)),
+            ("auto", Preference::Any),
+            ("CUDA", Preference::Cuda),
+            ("scalar", Preference::Set(Backend::SCALAR)),
         ] {
             assert_eq!(read("TERCET_BACKEND", name).unwrap().wish, wish);
         }

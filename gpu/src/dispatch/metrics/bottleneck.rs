@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::changes::{Row, Why, most};
-use super::flights::Flying;
+use super::flights::RunningCall;
 use super::{BoundSeconds, EngineMetrics, Metrics};
 use crate::dispatch::explain::time;
 use crate::dispatch::recommend::Machine;
@@ -56,28 +56,28 @@ pub struct Share {
 
 /// Seconds that the running calls had taken at a moment.
 #[derive(Debug, Default)]
-pub(super) struct Air(Vec<(Operation, Engine, Option<Bound>, f64)>);
+pub(super) struct InFlight(Vec<(Operation, Engine, Option<Bound>, f64)>);
 
-impl Air {
-    pub(super) fn of(flying: &[Flying], now: Instant) -> Self {
-        let seconds = |it: &Flying| (it.job.operation, it.engine, it.bound(), it.seconds(now));
+impl InFlight {
+    pub(super) fn of(flying: &[RunningCall], now: Instant) -> Self {
+        let seconds = |it: &RunningCall| (it.job.operation, it.engine, it.bound(), it.seconds(now));
         Self(flying.iter().map(seconds).collect())
     }
 }
 
 /// Observations of an interval.
-pub(super) struct Seen<'a> {
+pub(super) struct Observed<'a> {
     pub(super) seconds: f64,
     /// Calls that ended in it.
     pub(super) done: Metrics,
     /// Calls still running at its end.
-    pub(super) flying: &'a [Flying],
+    pub(super) flying: &'a [RunningCall],
     /// Calls that were running when it began, and when it ended.
-    pub(super) before: &'a Air,
-    pub(super) now: &'a Air,
+    pub(super) before: &'a InFlight,
+    pub(super) now: &'a InFlight,
 }
 
-impl Seen<'_> {
+impl Observed<'_> {
     /// Returns the report: finished calls, plus running calls, less the time that an earlier report included.
     pub(super) fn report(&self, machine: &Machine<'_>, why: Why<'_>) -> Bottlenecks {
         let mut rows: Vec<Row> = Vec::new();

@@ -16,19 +16,19 @@ pub(in crate::dispatch) struct Flights {
 #[derive(Debug, Default)]
 struct Now {
     next: u64,
-    flying: Vec<(u64, Flying)>,
+    flying: Vec<(u64, RunningCall)>,
 }
 
 /// A running call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flying {
+pub(super) struct RunningCall {
     pub(super) job: Job,
     pub(super) engine: Engine,
     pub(super) prediction: Option<Prediction>,
     since: Instant,
 }
 
-impl Flying {
+impl RunningCall {
     pub(super) fn seconds(&self, now: Instant) -> f64 {
         now.saturating_duration_since(self.since).as_secs_f64()
     }
@@ -73,7 +73,7 @@ impl Flights {
         let mut now = self.lock();
         let number = now.next;
         now.next += 1;
-        let flying = Flying {
+        let flying = RunningCall {
             job: *job,
             engine,
             prediction,
@@ -88,7 +88,7 @@ impl Flights {
     }
 
     /// Returns the running calls.
-    pub(super) fn flying(&self) -> Vec<Flying> {
+    pub(super) fn flying(&self) -> Vec<RunningCall> {
         self.lock()
             .flying
             .iter()

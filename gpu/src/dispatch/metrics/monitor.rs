@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use super::bottleneck::{Air, Bottlenecks, Seen};
+use super::bottleneck::{Bottlenecks, InFlight, Observed};
 use super::{Flights, Metrics};
 use crate::dispatch::choose::State;
 use crate::dispatch::recommend::Machine;
@@ -33,7 +33,7 @@ pub struct Monitor<D: Device = First> {
     dispatcher: Dispatcher<D>,
     at: Instant,
     before: Metrics,
-    air: Air,
+    air: InFlight,
 }
 
 impl<D: Device> Dispatcher<D> {
@@ -70,7 +70,7 @@ impl<D: Device> Dispatcher<D> {
         let at = Instant::now();
         Monitor {
             before: self.metrics(),
-            air: Air::of(&flights.flying(), at),
+            air: InFlight::of(&flights.flying(), at),
             at,
             dispatcher: self.clone(),
         }
@@ -89,8 +89,8 @@ impl<D: Device> Monitor<D> {
         let metrics = self.dispatcher.metrics();
         let flying = self.flights().flying();
         let now = Instant::now();
-        let air = Air::of(&flying, now);
-        let seen = Seen {
+        let air = InFlight::of(&flying, now);
+        let seen = Observed {
             seconds: now.saturating_duration_since(self.at).as_secs_f64(),
             done: metrics.since(&self.before),
             flying: &flying,

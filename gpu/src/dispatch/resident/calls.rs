@@ -9,7 +9,7 @@ use tercet_core::search::{Hit, Metric, Rows};
 use tercet_host::cluster::{Clustering, KmeansOptions, kmeans};
 use tercet_host::engine::EngineError;
 
-use super::{Held, Residency};
+use super::{DeviceCopy, Residency};
 use crate::AnyEngine;
 use crate::dispatch::calls::kmeans_job;
 use crate::dispatch::engine::Device;
@@ -51,7 +51,7 @@ use crate::dispatch::{DispatchError, Dispatcher, Engine, First, Job};
 pub struct ResidentPoints<'a, D: Device = First> {
     dispatcher: Dispatcher<D>,
     points: Points<'a>,
-    held: Arc<Held<<D as Residency>::Points>>,
+    held: Arc<DeviceCopy<<D as Residency>::Points>>,
 }
 
 /// Rows for repeated searches, from [`Dispatcher::resident_rows`]: on the host, and on the device too if that pays off,
@@ -60,7 +60,7 @@ pub struct ResidentPoints<'a, D: Device = First> {
 pub struct ResidentRows<R, D: Device = First> {
     dispatcher: Dispatcher<D>,
     rows: R,
-    held: Arc<Held<<D as Residency>::Rows>>,
+    held: Arc<DeviceCopy<<D as Residency>::Rows>>,
 }
 
 /// A layer for repeated products, from [`Dispatcher::resident_layer`]: on the host, and on the device too if that pays
@@ -69,7 +69,7 @@ pub struct ResidentRows<R, D: Device = First> {
 pub struct ResidentLayer<'a, D: Device = First> {
     dispatcher: Dispatcher<D>,
     layer: Layer<'a>,
-    held: Arc<Held<<D as Residency>::Layer>>,
+    held: Arc<DeviceCopy<<D as Residency>::Layer>>,
 }
 
 impl<D: Device> Dispatcher<D> {
@@ -78,7 +78,7 @@ impl<D: Device> Dispatcher<D> {
         ResidentPoints {
             dispatcher: self.clone(),
             points,
-            held: Arc::new(Held::new()),
+            held: Arc::new(DeviceCopy::new()),
         }
     }
 
@@ -87,7 +87,7 @@ impl<D: Device> Dispatcher<D> {
         ResidentRows {
             dispatcher: self.clone(),
             rows,
-            held: Arc::new(Held::new()),
+            held: Arc::new(DeviceCopy::new()),
         }
     }
 
@@ -96,14 +96,14 @@ impl<D: Device> Dispatcher<D> {
         ResidentLayer {
             dispatcher: self.clone(),
             layer,
-            held: Arc::new(Held::new()),
+            held: Arc::new(DeviceCopy::new()),
         }
     }
 
     /// Opens the device and copies data to it now.
     fn load<T>(
         &self,
-        held: &Held<T>,
+        held: &DeviceCopy<T>,
         mut load: impl FnMut(&mut D) -> Result<T, EngineError>,
     ) -> Result<(), DispatchError> {
         self.open()?;

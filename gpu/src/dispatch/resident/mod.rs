@@ -1,17 +1,17 @@
 //! Data for repeated calls: on the host, and on the device if that pays off.
 //!
-//! The handles have the dispatcher's operations ([`ResidentPoints`] explains them). [`Held`] records where the data is
+//! The handles have the dispatcher's operations ([`ResidentPoints`] explains them). [`DeviceCopy`] records where the data is
 //! and decides when to copy it. [`Residency`] is the device's side. The engines of the processor use the host's data.
 
 mod calls;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod device;
-mod held;
+mod device_copy;
 
 pub use calls::{ResidentLayer, ResidentPoints, ResidentRows};
 pub use device::Residency;
-pub(super) use held::Held;
+pub(super) use device_copy::DeviceCopy;
 
 use super::Engine;
 

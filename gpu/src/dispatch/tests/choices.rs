@@ -3,7 +3,9 @@
 use tercet_host::simd::Backend;
 
 use super::{with_costs, with_device, without_device};
-use crate::dispatch::{Cost, Costs, Engine, Job, Operation, Out, Place, Profile, Settings, Wish};
+use crate::dispatch::{
+    Cost, Costs, Engine, Exclusion, Job, Operation, Place, Preference, Profile, Settings,
+};
 
 fn decode(elements: u64) -> Job {
     Job::each(Operation::Decode, elements, elements, 4 * elements)
@@ -51,7 +53,7 @@ fn what_a_device_has_no_step_for_stays_with_the_processor_whoever_is_wished() {
     };
     here(settings());
     here(Settings {
-        wish: Wish::Cuda,
+        wish: Preference::Cuda,
         ..settings()
     });
     here(Settings {
@@ -187,13 +189,13 @@ fn wishes_and_overrides_outdo_costs() {
         jobs.map(|job| dispatcher.choice(&job).unwrap())
     };
     let wish = |wish| Settings { wish, ..settings() };
-    assert_eq!(of(wish(Wish::Cuda)), [Engine::Cuda; 2]);
-    let best = Wish::Set(Backend::best());
-    if best != Wish::Set(Backend::SCALAR) {
+    assert_eq!(of(wish(Preference::Cuda)), [Engine::Cuda; 2]);
+    let best = Preference::Set(Backend::best());
+    if best != Preference::Set(Backend::SCALAR) {
         assert_eq!(of(wish(best)), [Engine::Simd, Engine::Threads]);
     }
     assert_eq!(
-        of(wish(Wish::Set(Backend::SCALAR))),
+        of(wish(Preference::Set(Backend::SCALAR))),
         [Engine::Scalar, Engine::Threads]
     );
     let overridden = settings().with_engine(Operation::Decode, Engine::Threads);
@@ -231,7 +233,7 @@ fn a_preferred_device_may_take_twice_as_long() {
 #[test]
 fn without_a_device_it_is_told_once_and_the_processor_goes_on() {
     let wish = Settings {
-        wish: Wish::Cuda,
+        wish: Preference::Cuda,
         ..settings()
     };
     let (dispatcher, told) = without_device(wish);
@@ -292,7 +294,7 @@ fn an_explanation_names_every_candidate_and_why_it_lost() {
             > 0.0
     );
     assert_eq!(
-        serde_json::to_value(Out::TooSmall(4)).unwrap()["too_small"],
+        serde_json::to_value(Exclusion::TooSmall(4)).unwrap()["too_small"],
         4
     );
 }

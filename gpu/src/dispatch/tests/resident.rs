@@ -7,7 +7,9 @@ use tercet_core::search::{Cosine, Hit, Int8Rows};
 use tercet_host::cluster::KmeansOptions;
 
 use super::{with_costs, without_device};
-use crate::dispatch::{Cost, Costs, DispatchError, Engine, Job, Operation, Place, Settings, Wish};
+use crate::dispatch::{
+    Cost, Costs, DispatchError, Engine, Job, Operation, Place, Preference, Settings,
+};
 
 fn codes(len: usize) -> Vec<i8> {
     (0..len as i64)
@@ -105,7 +107,7 @@ fn savings_add_up_to_the_crossing() {
 #[test]
 fn every_call_gives_the_bits_and_refusals_of_the_dispatcher() {
     let wish = Settings {
-        wish: Wish::Cuda,
+        wish: Preference::Cuda,
         ..Settings::default()
     };
     let (dispatcher, told) = with_costs(wish, costs());

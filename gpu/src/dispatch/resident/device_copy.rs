@@ -13,7 +13,7 @@ use crate::dispatch::{DispatchError, Dispatcher, Engine, Job};
 
 /// Data that may be on the device too.
 #[derive(Debug)]
-pub(in crate::dispatch) struct Held<T> {
+pub(in crate::dispatch) struct DeviceCopy<T> {
     place: Mutex<Place<T>>,
     /// Nanoseconds that calls would have saved with the data on the device.
     saved: AtomicU64,
@@ -29,7 +29,7 @@ enum Place<T> {
     NoRoom,
 }
 
-impl<T> Held<T> {
+impl<T> DeviceCopy<T> {
     pub(super) const fn new() -> Self {
         Self {
             place: Mutex::new(Place::Host),
