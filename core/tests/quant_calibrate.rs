@@ -2,15 +2,15 @@
 
 use proptest::prelude::*;
 use tercet_core::number::Random;
-use tercet_core::quant::calibrate::{Calibration, Method, Scheme, calibrate};
+use tercet_core::quant::calibrate::{Calibration, RangeRule, Scheme, calibrate};
 use tercet_core::quant::{Grid, HOST_BITS, Histogram, QuantError, SMALL_BITS};
 
-const METHODS: [Method; 5] = [
-    Method::AbsMax,
-    Method::MinMax,
-    Method::Percentile { ppm: 999_000 },
-    Method::Mse,
-    Method::Entropy,
+const METHODS: [RangeRule; 5] = [
+    RangeRule::AbsMax,
+    RangeRule::MinMax,
+    RangeRule::Percentile { ppm: 999_000 },
+    RangeRule::Mse,
+    RangeRule::Entropy,
 ];
 const SCHEMES: [Scheme; 2] = [Scheme::Symmetric, Scheme::Affine];
 
@@ -21,7 +21,7 @@ fn with_histogram<const B: u32, R>(values: &[f32], read: impl FnOnce(&Histogram<
     read(&histogram)
 }
 
-fn run<const B: u32>(values: &[f32], method: Method, scheme: Scheme) -> Calibration {
+fn run<const B: u32>(values: &[f32], method: RangeRule, scheme: Scheme) -> Calibration {
     with_histogram::<B, _>(values, |histogram| {
         calibrate(histogram, method, scheme).unwrap()
     })
@@ -76,7 +76,7 @@ fn error(values: &[f32], grid: &Grid) -> f64 {
 #[test]
 fn abs_max_and_min_max_are_exact() {
     let values = [-3.0f32, 1.0, 0.5, 5.1];
-    let symmetric = run::<9>(&values, Method::AbsMax, Scheme::Symmetric);
+    let symmetric = run::<9>(&values, RangeRule::AbsMax, Scheme::Symmetric);
     assert_eq!((symmetric.low, symmetric.high), (-5.1, 5.1));
     assert_eq!(
         symmetric.grid,
@@ -88,10 +88,10 @@ fn abs_max_and_min_max_are_exact() {
         }
     );
     assert_eq!(
-        run::<9>(&values, Method::MinMax, Scheme::Symmetric),
+        run::<9>(&values, RangeRule::MinMax, Scheme::Symmetric),
         symmetric
     );
-    let affine = run::<9>(&values, Method::MinMax, Scheme::Affine);
+    let affine = run::<9>(&values, RangeRule::MinMax, Scheme::Affine);
     assert_eq!((affine.low, affine.high), (-3.0, 5.1));
     // −128 + 3 · 255 / 8.1 = −33.56
     assert_eq!(
@@ -107,12 +107,12 @@ fn abs_max_and_min_max_are_exact() {
 
 #[test]
 fn affine_ranges_always_hold_zero() {
-    let above = run::<9>(&[2.0, 4.0], Method::MinMax, Scheme::Affine);
+    let above = run::<9>(&[2.0, 4.0], RangeRule::MinMax, Scheme::Affine);
     assert_eq!(
         (above.low, above.grid.zero_point, above.grid.scale),
         (2.0, -128, 4.0 / 255.0)
     );
-    let below = run::<9>(&[-2.0, -4.0], Method::MinMax, Scheme::Affine);
+    let below = run::<9>(&[-2.0, -4.0], RangeRule::MinMax, Scheme::Affine);
     assert_eq!(
         (below.high, below.grid.zero_point, below.grid.scale),
         (-2.0, 127, 4.0 / 255.0)
@@ -134,7 +134,7 @@ fn percentiles_lie_within_one_bucket_of_the_exact_ones() {
         for ppm in [1, 500_000, 990_000, 999_000, 999_900, 999_990, 1_000_000] {
             let outside = values.len() * (1_000_000 - ppm as usize) / 1_000_000;
             let exact = magnitudes[values.len() - 1 - outside];
-            let found = run::<HOST_BITS>(&values, Method::Percentile { ppm }, Scheme::Symmetric);
+            let found = run::<HOST_BITS>(&values, RangeRule::Percentile { ppm }, Scheme::Symmetric);
             assert!(
                 found.high >= exact
                     && found.high <= exact * (1.0 + 1.0 / 128.0) + f32::MIN_POSITIVE
@@ -144,14 +144,14 @@ fn percentiles_lie_within_one_bucket_of_the_exact_ones() {
 
             let side = values.len() * (1_000_000 - ppm as usize) / 2_000_000;
             let (low, high) = (sorted[side], sorted[values.len() - 1 - side]);
-            let found = run::<HOST_BITS>(&values, Method::Percentile { ppm }, Scheme::Affine);
+            let found = run::<HOST_BITS>(&values, RangeRule::Percentile { ppm }, Scheme::Affine);
             let width = |x: f32| x.abs() / 128.0 + f32::MIN_POSITIVE;
             assert!(found.high >= high && found.high <= high + width(high));
             assert!(found.low <= low && found.low >= low - width(low));
         }
         let all = run::<9>(
             &values,
-            Method::Percentile { ppm: 1_000_000 },
+            RangeRule::Percentile { ppm: 1_000_000 },
             Scheme::Affine,
         );
         assert_eq!((all.low, all.high), (sorted[0], sorted[values.len() - 1]));
@@ -178,11 +178,11 @@ fn squared_error_choice_is_near_the_best_of_all_clips() {
             .fold(f64::INFINITY, f64::min);
         let host = error(
             &values,
-            &run::<HOST_BITS>(&values, Method::Mse, Scheme::Symmetric).grid,
+            &run::<HOST_BITS>(&values, RangeRule::Mse, Scheme::Symmetric).grid,
         );
         let small = error(
             &values,
-            &run::<SMALL_BITS>(&values, Method::Mse, Scheme::Symmetric).grid,
+            &run::<SMALL_BITS>(&values, RangeRule::Mse, Scheme::Symmetric).grid,
         );
         let whole = error(&values, &symmetric(max));
         println!(
@@ -221,7 +221,7 @@ fn squared_error_choice_is_near_the_best_of_all_clips() {
         }
         let found = error(
             &values,
-            &run::<HOST_BITS>(&values, Method::Mse, Scheme::Affine).grid,
+            &run::<HOST_BITS>(&values, RangeRule::Mse, Scheme::Affine).grid,
         );
         println!("{name} affine: {:.4}", found / best);
         assert!(found <= best * 1.02, "{name} affine {found} {best}");
@@ -276,9 +276,9 @@ fn entropy_choice_is_near_migacz_search_on_the_data() {
         ("relu", relu(200_000, 11)),
     ] {
         let reference = migacz(&values);
-        let host = run::<HOST_BITS>(&values, Method::Entropy, Scheme::Symmetric).high;
-        let affine = run::<HOST_BITS>(&values, Method::Entropy, Scheme::Affine);
-        let small = run::<SMALL_BITS>(&values, Method::Entropy, Scheme::Symmetric).high;
+        let host = run::<HOST_BITS>(&values, RangeRule::Entropy, Scheme::Symmetric).high;
+        let affine = run::<HOST_BITS>(&values, RangeRule::Entropy, Scheme::Affine);
+        let small = run::<SMALL_BITS>(&values, RangeRule::Entropy, Scheme::Symmetric).high;
         println!(
             "{name}: reference {reference}, host {host}, small {small}, affine {} {}",
             affine.low, affine.high
@@ -295,7 +295,7 @@ fn entropy_choice_is_near_migacz_search_on_the_data() {
 #[test]
 fn entropy_clips_outliers() {
     let values = outliers(200_000, 12);
-    let found = run::<HOST_BITS>(&values, Method::Entropy, Scheme::Symmetric);
+    let found = run::<HOST_BITS>(&values, RangeRule::Entropy, Scheme::Symmetric);
     let max = values.iter().fold(0.0f32, |m, x| m.max(x.abs()));
     println!("{} of {max}", found.high);
     assert!(
@@ -351,7 +351,7 @@ fn bad_requests_are_refused() {
     });
     with_histogram::<9, _>(&[1.0], |histogram| {
         for ppm in [0, 1_000_001] {
-            let refused = calibrate(histogram, Method::Percentile { ppm }, Scheme::Symmetric);
+            let refused = calibrate(histogram, RangeRule::Percentile { ppm }, Scheme::Symmetric);
             assert_eq!(refused, Err(QuantError::Percentile { ppm }));
         }
     });

@@ -13,8 +13,8 @@ use tercet_core::number::Random;
 use tercet_core::quant::{Codes, Groups, HOST_BITS, Histogram, Method, Rule, ScaleRule, int8};
 use tercet_core::search::{Cosine, Hit, Int8Rows};
 use tercet_gpu::dispatch::{
-    Builder, Cost, Costs, DispatchError, Dispatcher, Engine, Job, Notice, Operation, ResidentLayer,
-    ResidentPoints, ResidentRows, Settings, Wish,
+    Builder, Cost, Costs, DispatchError, Dispatcher, Engine, Job, Notice, Operation, Preference,
+    ResidentLayer, ResidentPoints, ResidentRows, Settings,
 };
 use tercet_gpu::engine::{Cuda, CudaOptions};
 use tercet_host::cluster::KmeansOptions;
@@ -26,7 +26,7 @@ fn to_device() -> (Dispatcher, Told) {
     let told = Told::default();
     let tell = Arc::clone(&told);
     let settings = Settings {
-        wish: Wish::Cuda,
+        wish: Preference::Cuda,
         ..Settings::default()
     };
     let dispatcher = Builder::new(settings)
@@ -305,7 +305,7 @@ fn without_a_device_the_processor_does_it_and_it_is_told_once() {
     let told = Told::default();
     let tell = Arc::clone(&told);
     let settings = Settings {
-        wish: Wish::Cuda,
+        wish: Preference::Cuda,
         ..Settings::default()
     };
     let dispatcher = Builder::new(settings)

@@ -1,42 +1,26 @@
-//! Scales of activations from recorded data.
+//! Chooses the scales of activations from recorded data.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 use tercet_core::engine::{QuantizeEngine, Refused};
 use tercet_core::number::Element;
-use tercet_core::quant::calibrate;
+use tercet_core::quant::calibrate::{self, RangeRule};
 use tercet_core::quant::{HOST_BITS, Histogram, QuantError};
 use tercet_core::{bf16, f16};
 use tracing::trace_span;
 
 use crate::convert::Grid;
 use crate::dtype::DType;
-use crate::engine::{By, EngineError, FlowEngine, Shared};
+use crate::engine::{DoneBy, EngineError, FlowEngine, Shared};
 use crate::parallel::each::items_mut;
 use crate::parallel::{Threads, moved};
 use crate::simd::{Backend, Counts};
 use crate::source::{CHUNK, Source, TILE, gather};
 use crate::{Error, Model, Progress};
 
-/// What all values are counted into.
+/// The histogram of all values.
 type Counted<'a> = Histogram<'a, HOST_BITS>;
-
-/// How a range is chosen from the histogram of the data.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Method {
-    /// The largest magnitude.
-    AbsMax,
-    /// Smallest and largest value.
-    MinMax,
-    /// All but the outermost values, in percent kept, to a ten-thousandth: 99.9 keeps 99.9 %.
-    Percentile(f64),
-    /// The range of least squared error.
-    Mse,
-    /// The range of least Kullback–Leibler divergence.
-    Entropy,
-}
 
 /// The int8 grid for the data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,52 +40,52 @@ pub struct Calibration {
     pub scale: f32,
     /// The code of 0.0; 0 for a symmetric grid.
     pub zero_point: i8,
-    /// The engine that was to count the values: an instruction set of the processor, or [`FlowEngine::name`].
+    /// The engine chosen to count the values: an instruction set of the processor, or [`FlowEngine::name`].
     pub engine: String,
-    /// Why the processor did some of that engine's work; `None` where it did none.
+    /// Why the processor did some of that engine's work; `None` if it did none.
     pub engine_note: Option<String>,
 }
 
-/// Calibrates one int8 grid over all float tensors of all files; their order cannot show. The engine counts the values: the
-/// figures are the same on any.
+/// Calibrates one int8 grid over all float tensors of all files. The order of tensors and files has no effect. The
+/// engine counts the values; every engine returns the same figures.
 ///
-/// If the engine is the pool itself ([`FlowEngine::is_pool`]), its threads keep counts of their own over all the data. Another
-/// gets chunks of 2^20 values: where they lie if they are f32, f16 or bf16, else as f32, which the processor's threads read
-/// them into. Chunks that it has no room for those threads count, and [`Calibration::engine_note`] says so.
+/// If the engine is the pool itself ([`FlowEngine::is_pool`]), each thread has its own counts for all the data. Any
+/// other engine gets chunks of 2^20 values. It reads f32, f16 and bf16 values where they lie; the processor's threads
+/// convert all others to f32 first. The threads also count the chunks that the engine has no room for, and
+/// [`Calibration::engine_note`] reports that.
 ///
-/// Memory beyond the mappings: 512 KiB, and 1,088 KiB a thread, or what the engine needs for a chunk and 4 MiB for values that
-/// do not lie so.
+/// Memory beyond the mappings: 512 KiB, plus 1,088 KiB per thread, or else what the engine needs for a chunk and 4 MiB
+/// for converted values.
 ///
 /// # Errors
 /// Those of [`Model::open`](crate::Model::open); [`Error::Tensor`] for a value that is not finite; [`Error::Engine`].
 pub fn calibrate<E: FlowEngine>(
     engine: &mut E,
     paths: &[PathBuf],
-    method: Method,
+    rule: RangeRule,
     grid: Grid,
     progress: &dyn Progress,
 ) -> Result<Calibration, Error> {
     if engine.is_pool() {
-        return of_data(paths, method, grid, progress, by_threads);
+        return of_data(paths, rule, grid, progress, by_threads);
     }
     of_data(
         paths,
-        method,
+        rule,
         grid,
         progress,
         |sources, histogram, progress| by_engine(engine, sources, histogram, progress),
     )
 }
 
-/// The grid for all values, which `count` counts, and says who did.
+/// Returns the grid for all values. `count` counts them and returns the engine that did it.
 fn of_data(
     paths: &[PathBuf],
-    method: Method,
+    rule: RangeRule,
     grid: Grid,
     progress: &dyn Progress,
-    count: impl FnOnce(&[Source<'_>], &mut Counted<'_>, &dyn Progress) -> Result<By, Error>,
+    count: impl FnOnce(&[Source<'_>], &mut Counted<'_>, &dyn Progress) -> Result<DoneBy, Error>,
 ) -> Result<Calibration, Error> {
-    let method = method.core()?;
     let models: Vec<Model> = paths.iter().map(Model::open).collect::<Result<_, _>>()?;
     let mut sources = Vec::new();
     for model in &models {
@@ -118,7 +102,7 @@ fn of_data(
     let mut buckets = vec![0; Counted::BUCKETS];
     let mut histogram = Counted::new(&mut buckets).map_err(Error::options)?;
     let by = count(&sources, &mut histogram, progress)?;
-    let found = calibrate::calibrate(&histogram, method, grid);
+    let found = calibrate::calibrate(&histogram, rule, grid);
     let found = found.map_err(|error| match paths {
         [path] => Error::unsupported(path, error),
         _ => Error::options(error),
@@ -137,13 +121,13 @@ fn of_data(
     })
 }
 
-/// All values on all threads, each with counts of its own over the whole data.
+/// Counts all values on all threads. Each thread has its own counts for all the data.
 fn by_threads(
     sources: &[Source<'_>],
     histogram: &mut Counted<'_>,
     progress: &dyn Progress,
-) -> Result<By, Error> {
-    // Counts a job; jobs take the next chunks side by side.
+) -> Result<DoneBy, Error> {
+    // Each job has its own counts. The jobs process adjacent parts of the data in parallel.
     let values: usize = sources.iter().map(Source::values).sum();
     let jobs = (values.div_ceil(CHUNK)).clamp(1, rayon::current_num_threads());
     let mut counts: Vec<Counts> = (0..jobs).map(|_| Counts::new()).collect();
@@ -151,7 +135,7 @@ fn by_threads(
         progress.tensor(source.tensor.name);
         for first in (0..source.values()).step_by(jobs * CHUNK) {
             let end = source.values().min(first + jobs * CHUNK);
-            // Whole tiles, and so whole blocks.
+            // Shares are whole tiles, and so whole blocks.
             let share = (end - first).div_ceil(jobs).next_multiple_of(TILE);
             items_mut(&mut counts).try_each_with(Vec::new, |buffer, job, counts| {
                 let from = end.min(first + job * share);
@@ -160,7 +144,7 @@ fn by_threads(
                 count(source, from, end.min(from + share), counts, buffer)
             })?;
             for counts in &mut counts {
-                // No room for as many again.
+                // The counters may have no room for the next share.
                 if counts.counted() > Counts::MOST - 2 * CHUNK as u64 {
                     counts.add_to(histogram);
                 }
@@ -171,7 +155,7 @@ fn by_threads(
     for counts in &mut counts {
         counts.add_to(histogram);
     }
-    Ok(By::name(Backend::default().to_string()))
+    Ok(DoneBy::name(Backend::default().to_string()))
 }
 
 /// Counts the values `from..to` of a tensor.
@@ -191,13 +175,13 @@ fn count(
     Ok(())
 }
 
-/// All values, chunk by chunk, by an engine.
+/// Counts all values by an engine, chunk by chunk.
 fn by_engine<E: FlowEngine>(
     engine: &mut E,
     sources: &[Source<'_>],
     histogram: &mut Counted<'_>,
     progress: &dyn Progress,
-) -> Result<By, Error> {
+) -> Result<DoneBy, Error> {
     let mut shared = Shared::new(engine);
     let mut buffer = Vec::new();
     for source in sources {
@@ -208,7 +192,7 @@ fn by_engine<E: FlowEngine>(
             let before = histogram.count();
             let counted = chunk(&mut shared, source, first, len, histogram, &mut buffer)?;
             counted.map_err(|fault| {
-                // Its place in the tensor in the place of that in the stream.
+                // Replaces the value's index in the stream by its index in the tensor.
                 let fault = match fault {
                     EngineError::Refused(Refused::Quantize(QuantError::NotFinite { index })) => {
                         let index = first as u64 + (index - before);
@@ -223,13 +207,13 @@ fn by_engine<E: FlowEngine>(
             progress.advance(source.bytes_of(first + len) - source.bytes_of(first));
         }
     }
-    Ok(By {
+    Ok(DoneBy {
         engine: shared.engine.name(),
         note: shared.note(),
     })
 }
 
-/// Counts the `len` values from `first` on where they lie, as what they are.
+/// Counts the `len` values from `first` on: f16 and bf16 where they lie, others as f32.
 fn chunk<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     source: &Source<'_>,
@@ -248,7 +232,7 @@ fn chunk<E: FlowEngine>(
     Ok(count_or_threads(shared, values, histogram))
 }
 
-/// Counts values by an engine, or, where it has no room, by the processor's threads.
+/// Counts values by an engine or, if it has no room, by the processor's threads.
 fn count_or_threads<E: FlowEngine, T: Element>(
     shared: &mut Shared<'_, E>,
     values: &[T],
@@ -258,25 +242,4 @@ fn count_or_threads<E: FlowEngine, T: Element>(
     // An engine that failed has counted nothing.
     let again = |threads: &mut Threads| Ok(threads.histogram(values, histogram)?);
     shared.or_threads(done, again)
-}
-
-impl Method {
-    pub(crate) fn core(self) -> Result<calibrate::Method, Error> {
-        Ok(match self {
-            Self::AbsMax => calibrate::Method::AbsMax,
-            Self::MinMax => calibrate::Method::MinMax,
-            Self::Percentile(percent) if percent > 0.0 && percent <= 100.0 => {
-                calibrate::Method::Percentile {
-                    ppm: (percent * 10_000.0).round() as u32,
-                }
-            }
-            Self::Percentile(percent) => {
-                let reason =
-                    format!("a percentile of {percent}; it must lie above 0 and at most at 100");
-                return Err(Error::options(reason));
-            }
-            Self::Mse => calibrate::Method::Mse,
-            Self::Entropy => calibrate::Method::Entropy,
-        })
-    }
 }

@@ -6,7 +6,7 @@
 //! the bits.
 //!
 //! If an engine has no room for a piece of work, the threads of the processor do that piece, and the result says so
-//! ([`By`]). Any other failure of the engine ends the flow with [`Error::Engine`].
+//! ([`DoneBy`]). Any other failure of the engine ends the flow with [`Error::Engine`].
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -134,14 +134,14 @@ tercet_core::from_refusals!(EngineError);
 /// The engine that did the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct By {
+pub struct DoneBy {
     /// Its name.
     pub engine: String,
     /// Why that is not the requested engine; `None` if it is.
     pub note: Option<String>,
 }
 
-impl By {
+impl DoneBy {
     /// Returns the work of the engine with this name.
     pub(crate) const fn name(engine: String) -> Self {
         Self { engine, note: None }

@@ -58,7 +58,7 @@ pub mod weights;
 
 #[cfg(feature = "files")]
 pub use self::{
-    calibrate::{Calibration, Method, calibrate},
+    calibrate::{Calibration, calibrate},
     compare::{CompareReport, Measured, TensorCompare, compare},
     convert::{DequantizeOptions, QuantizeOptions, Report, dequantize, quantize},
     inspect::{BARS, Summary, TensorSummary, ValueSummary, inspect},

@@ -5,9 +5,10 @@ use crate::files::{Folder, Given, raw_npy, safetensors, weights};
 use safetensors::Dtype;
 use tercet_core::block::i2_s::Layout;
 use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};
+use tercet_core::quant::calibrate::RangeRule;
 use tercet_host::convert::Grid;
 use tercet_host::parallel::Threads;
-use tercet_host::{BARS, DequantizeOptions, Error, Method, Model, Reading};
+use tercet_host::{BARS, DequantizeOptions, Error, Model, Reading};
 use tercet_host::{calibrate, compare, dequantize, inspect};
 
 fn open(folder: &Folder, name: &str, given: &[Given]) -> Model {
@@ -154,11 +155,11 @@ fn calibrate_sees_all_files_in_any_order() {
     let whole = folder.file("whole.safetensors");
     safetensors(&whole, &[Given::f32("x", &[3000], &values)], &[]);
     for method in [
-        Method::AbsMax,
-        Method::MinMax,
-        Method::Percentile(99.0),
-        Method::Mse,
-        Method::Entropy,
+        RangeRule::AbsMax,
+        RangeRule::MinMax,
+        RangeRule::Percentile { ppm: 990_000 },
+        RangeRule::Mse,
+        RangeRule::Entropy,
     ] {
         for grid in [Grid::Symmetric, Grid::Affine] {
             let of = |paths: &[std::path::PathBuf]| {
@@ -174,7 +175,7 @@ fn calibrate_sees_all_files_in_any_order() {
     let found = calibrate(
         &mut Threads::default(),
         &[whole],
-        Method::AbsMax,
+        RangeRule::AbsMax,
         Grid::Symmetric,
         &(),
     )
@@ -190,14 +191,14 @@ fn calibrate_sees_all_files_in_any_order() {
     let run = |paths: &[_], method| {
         calibrate(&mut Threads::default(), paths, method, Grid::Symmetric, &())
     };
-    let error = run(&[bad], Method::Mse).unwrap_err().to_string();
+    let error = run(&[bad], RangeRule::Mse).unwrap_err().to_string();
     assert!(
         error.contains("tensor `y`: value 1 is not finite"),
         "{error}"
     );
-    assert!(run(std::slice::from_ref(&a), Method::Percentile(0.0)).is_err());
+    assert!(run(std::slice::from_ref(&a), RangeRule::Percentile { ppm: 0 }).is_err());
     assert!(
-        run(&[], Method::AbsMax)
+        run(&[], RangeRule::AbsMax)
             .unwrap_err()
             .to_string()
             .contains("no values")

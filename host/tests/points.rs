@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use safetensors::Dtype;
 use tercet_core::block::Format;
 use tercet_core::quant::Rule;
-use tercet_core::quant::calibrate::{Method, Scheme};
+use tercet_core::quant::calibrate::{RangeRule, Scheme};
 use tercet_host::convert::{Per, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::points::{
@@ -82,7 +82,9 @@ fn every_type_gives_the_same_values() {
         assert_eq!(row, [5.0, 100.0], "{descr}");
         assert!(points.read_row(3, &mut row).is_none());
         // All of them fit int8, so the codes are the values.
-        let codes = points.to_codes(Method::AbsMax, Scheme::Symmetric).unwrap();
+        let codes = points
+            .to_codes(RangeRule::AbsMax, Scheme::Symmetric)
+            .unwrap();
         assert_eq!(codes.codes, [0, 1, 5, 100, 127, 2], "{descr}");
         assert!(codes.exact && codes.grid.scale == 1.0 && codes.grid.zero_point == 0);
     }
@@ -101,12 +103,14 @@ fn small_integers_stay_small_integers() {
     npy(&folder, "u.npy", "|u1", "(2, 2)", &[0, 1, 254, 255]);
     let points = open(&folder, "u.npy").unwrap();
     assert_eq!(*points.values(), Values::U8(vec![0, 1, 254, 255]));
-    let codes = points.to_codes(Method::AbsMax, Scheme::Affine).unwrap();
+    let codes = points.to_codes(RangeRule::AbsMax, Scheme::Affine).unwrap();
     assert_eq!(codes.codes, [-128, -127, 126, 127]);
     assert!(codes.exact);
     assert_eq!(codes.to_f32(), [0.0, 1.0, 254.0, 255.0]);
     // Without a zero point 255 steps do not fit 127 codes.
-    let codes = points.to_codes(Method::AbsMax, Scheme::Symmetric).unwrap();
+    let codes = points
+        .to_codes(RangeRule::AbsMax, Scheme::Symmetric)
+        .unwrap();
     assert_eq!(
         (codes.grid.zero_point, codes.codes[3], codes.exact),
         (0, 127, false)
@@ -229,7 +233,9 @@ fn quantized_tensors_are_what_they_stand_for() {
     let Values::I8 { codes, grid } = points.values() else {
         panic!("{:?}", points.values());
     };
-    let again = points.to_codes(Method::AbsMax, Scheme::Symmetric).unwrap();
+    let again = points
+        .to_codes(RangeRule::AbsMax, Scheme::Symmetric)
+        .unwrap();
     assert_eq!(
         (&again.codes, &again.grid, again.exact),
         (codes, grid, true)
@@ -366,7 +372,7 @@ proptest! {
     ) {
         let scheme = if affine { Scheme::Affine } else { Scheme::Symmetric };
         let points = Points::new("p", values.len(), 1, Values::F32(values.clone())).unwrap();
-        let codes = points.to_codes(Method::MinMax, scheme).unwrap();
+        let codes = points.to_codes(RangeRule::MinMax, scheme).unwrap();
         prop_assert!(affine || codes.grid.zero_point == 0);
         for (x, y) in values.iter().zip(codes.to_f32()) {
             prop_assert!((x - y).abs() <= codes.grid.scale * 0.501, "{} {}", x, y);
@@ -387,7 +393,7 @@ fn centroids_come_back_as_the_same_codes() {
     ];
     for (name, values) in kinds {
         let points = Points::new(name, 2, 2, values).unwrap();
-        let Codes { grid, .. } = points.to_codes(Method::MinMax, Scheme::Affine).unwrap();
+        let Codes { grid, .. } = points.to_codes(RangeRule::MinMax, Scheme::Affine).unwrap();
         let centroids = [grid.low, 3, -77, grid.high];
         for file in ["c.npy", "c.safetensors"] {
             let path = folder.file(file);

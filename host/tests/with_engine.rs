@@ -8,6 +8,7 @@ use safetensors::Dtype;
 use tercet_core::block::Format;
 use tercet_core::number::Random;
 use tercet_core::palette::Width;
+use tercet_core::quant::calibrate::RangeRule;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_core::scalar::Scalar;
 use tercet_core::search::MetricKind;
@@ -18,7 +19,7 @@ use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
 use tercet_host::search::{Find, SearchOptions, Storage, search};
 use tercet_host::simd::Backend;
-use tercet_host::{Error, Method, Model, QuantizeOptions, Report, calibrate, quantize};
+use tercet_host::{Error, Model, QuantizeOptions, Report, calibrate, quantize};
 
 /// A report without what differs from run to run.
 fn lasting(mut report: Report) -> Report {
@@ -374,11 +375,11 @@ fn data_are_calibrated_to_the_same_figures() {
     let path = folder.file("data.safetensors");
     safetensors(&path, &tensors, &[]);
     for method in [
-        Method::AbsMax,
-        Method::MinMax,
-        Method::Percentile(99.5),
-        Method::Mse,
-        Method::Entropy,
+        RangeRule::AbsMax,
+        RangeRule::MinMax,
+        RangeRule::Percentile { ppm: 995_000 },
+        RangeRule::Mse,
+        RangeRule::Entropy,
     ] {
         for grid in [Grid::Symmetric, Grid::Affine] {
             let paths = std::slice::from_ref(&path);
@@ -409,12 +410,18 @@ fn data_are_calibrated_to_the_same_figures() {
     let expected = refused(calibrate(
         &mut Threads::default(),
         &paths,
-        Method::Mse,
+        RangeRule::Mse,
         Grid::Symmetric,
         &(),
     ));
     let engine = &mut Scalar;
-    let found = refused(calibrate(engine, &paths, Method::Mse, Grid::Symmetric, &()));
+    let found = refused(calibrate(
+        engine,
+        &paths,
+        RangeRule::Mse,
+        Grid::Symmetric,
+        &(),
+    ));
     assert_eq!(found.to_string(), expected.to_string());
     assert!(
         found.to_string().contains("tensor `b`: value 39000 "),

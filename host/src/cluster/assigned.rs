@@ -2,13 +2,13 @@
 
 use tercet_core::cluster::float;
 use tercet_core::quant::Grid;
-use tercet_core::quant::calibrate::{Method, Scheme};
+use tercet_core::quant::calibrate::{RangeRule, Scheme};
 use tracing::trace_span;
 
 use super::units::{on_grid, on_sphere, placed, units};
 use super::{Assignment, inertia};
 use crate::Error;
-use crate::engine::{By, FlowEngine};
+use crate::engine::{DoneBy, FlowEngine};
 use crate::points::{Points, Values};
 
 /// Points with their nearest centroids, in codes and in the data's own units.
@@ -24,7 +24,7 @@ pub struct Assigned {
     /// Values of points and centroids that lie beyond the grid's ends and were moved there.
     pub clipped: u64,
     /// Who compared points with centroids.
-    pub by: By,
+    pub by: DoneBy,
 }
 
 /// Finds the nearest of the given centroids for every point, by an engine, or by the processor's threads if it has no room for
@@ -71,12 +71,12 @@ pub fn assign_points<E: FlowEngine>(
             (points.on_grid(grid)?, centroids.on_grid(grid)?)
         }
         _ => {
-            let codes = on_grid(points, Method::MinMax)?;
+            let codes = on_grid(points, RangeRule::MinMax)?;
             let of_centroids = centroids.on_grid(&codes.grid)?;
             if codes.exact && of_centroids.clipped == 0 {
                 (codes, of_centroids)
             } else {
-                let grid = points.grid_with(centroids, Method::MinMax, Scheme::Affine)?;
+                let grid = points.grid_with(centroids, RangeRule::MinMax, Scheme::Affine)?;
                 (points.on_grid(&grid)?, centroids.on_grid(&grid)?)
             }
         }
@@ -84,7 +84,7 @@ pub fn assign_points<E: FlowEngine>(
     drop(span);
     let refuse = |reason: &dyn std::fmt::Display| points.refuse(reason);
     let done = super::assign(engine, &codes.codes, dims, &of_centroids.codes);
-    let (assignment, by) = By::or_threads(engine.name(), done, |threads| {
+    let (assignment, by) = DoneBy::or_threads(engine.name(), done, |threads| {
         Ok(super::assign(
             threads,
             &codes.codes,

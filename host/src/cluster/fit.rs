@@ -4,13 +4,13 @@ use std::fmt;
 
 use tercet_core::cluster::{self, Init, Summary, float};
 use tercet_core::quant::Grid;
-use tercet_core::quant::calibrate::Method;
+use tercet_core::quant::calibrate::RangeRule;
 use tracing::trace_span;
 
 use super::units::{coding_error, on_grid, on_sphere, placed, units, values};
 use super::{Clustering, KmeansOptions, Step, assign_points, inertia};
 use crate::Error;
-use crate::engine::{By, FlowEngine};
+use crate::engine::{DoneBy, FlowEngine};
 use crate::parallel::Threads;
 use crate::points::{Codes, Points, Values};
 
@@ -38,7 +38,7 @@ use crate::points::{Codes, Points, Values};
 /// data has centroids in steps of 1.
 pub struct KMeans<'a> {
     options: KmeansOptions,
-    range: Method,
+    range: RangeRule,
     spherical: bool,
     centroids: Option<&'a Points>,
     weights: Option<&'a [u32]>,
@@ -53,7 +53,7 @@ impl<'a> KMeans<'a> {
     pub fn new(clusters: usize) -> Self {
         Self {
             options: KmeansOptions::new(clusters),
-            range: Method::MinMax,
+            range: RangeRule::MinMax,
             spherical: false,
             centroids: None,
             weights: None,
@@ -110,7 +110,7 @@ impl<'a> KMeans<'a> {
     }
 
     /// Chooses the range of the int8 grid by this rule, for values that are not int8 already; see [`Points::to_codes`].
-    pub const fn range(mut self, range: Method) -> Self {
+    pub const fn range(mut self, range: RangeRule) -> Self {
         self.range = range;
         self
     }
@@ -197,7 +197,7 @@ impl<'a> KMeans<'a> {
         let (rows, weights) = (&codes.codes, self.weights);
         let done = trace_span!("kmeans")
             .in_scope(|| super::kmeans(engine, rows, dims, weights, &options, &mut observe));
-        let (clustering, by) = By::or_threads(engine.name(), done, |threads| {
+        let (clustering, by) = DoneBy::or_threads(engine.name(), done, |threads| {
             let done = super::kmeans(threads, rows, dims, weights, &options, &mut observe);
             Ok(done?)
         })
@@ -264,7 +264,7 @@ pub struct KMeansFit {
     /// The squared error of the codes as a part of the values' squared distance from their mean; 0 if they are exact.
     pub coding_error: f64,
     /// The engine that clustered them.
-    pub by: By,
+    pub by: DoneBy,
     spherical: bool,
 }
 

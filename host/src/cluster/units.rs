@@ -3,14 +3,14 @@
 use tercet_core::cluster::{Sphere, normalize, normalize_floats};
 use tercet_core::number::Lanes;
 use tercet_core::quant::Grid;
-use tercet_core::quant::calibrate::{Method, Scheme};
+use tercet_core::quant::calibrate::{RangeRule, Scheme};
 
 use crate::Error;
 use crate::parallel::each::chunks_mut;
 use crate::points::{Codes, Points, Values};
 
 /// The points on the grid for k-means.
-pub(super) fn on_grid(points: &Points, range: Method) -> Result<Codes, Error> {
+pub(super) fn on_grid(points: &Points, range: RangeRule) -> Result<Codes, Error> {
     let codes = points.to_codes(range, Scheme::Affine)?;
     Ok(match points.values() {
         // int8 data has int8 centroids.

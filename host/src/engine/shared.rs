@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{By, EngineError, FlowEngine, no_room};
+use super::{DoneBy, EngineError, FlowEngine, no_room};
 use crate::Error;
 use crate::parallel::Threads;
 use crate::simd::Backend;
@@ -57,7 +57,7 @@ impl<'e, E: FlowEngine> Shared<'e, E> {
         done: Result<T, impl Into<EngineError>>,
         threads: impl FnOnce(&mut Threads) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let (done, by) = By::or_threads(self.engine.name(), done, threads)?;
+        let (done, by) = DoneBy::or_threads(self.engine.name(), done, threads)?;
         match by.note {
             None => self.by_engine = true,
             Some(note) => {
@@ -102,12 +102,12 @@ impl<'e, E: FlowEngine> Shared<'e, E> {
     }
 
     /// Returns the engines that worked, or the engine if there was nothing to do, and why it was not the only one.
-    pub(crate) fn by(mut self) -> By {
+    pub(crate) fn by(mut self) -> DoneBy {
         let engine = match self.worked() {
             names if names.is_empty() => self.engine.name(),
             names => names,
         };
-        By {
+        DoneBy {
             engine,
             note: self.note,
         }

@@ -11,7 +11,7 @@ use super::available::available;
 use super::file::LanguageFile;
 use super::inputs::{Inputs, Recorder};
 use crate::Error;
-use crate::engine::{By, EngineError, FlowEngine, Shared};
+use crate::engine::{DoneBy, EngineError, FlowEngine, Shared};
 use crate::parallel::team;
 
 /// How a model is run; the result depends on all fields but the last three. The default is one sequence, in steps of 64
@@ -178,7 +178,7 @@ pub fn run<E: FlowEngine, T>(
     model: &Model<'_, '_>,
     options: &RunOptions,
     work: impl FnOnce(&mut Decoder<'_, '_, E>) -> Result<T, Error>,
-) -> Result<(T, By), Error> {
+) -> Result<(T, DoneBy), Error> {
     options.fits(engine, file, model)?;
     let sizes = options
         .sizes(engine, model)

@@ -95,7 +95,7 @@ pub(super) fn scale_of<E: FlowEngine>(
     let again = |threads: &mut Threads| Ok(threads.histogram(values, &mut histogram)?);
     let done = shared.or_threads(done, again);
     done.map_err(|fault| shared.error(fault, |refusal| Error::options(refusal)))?;
-    let found = calibrate(&histogram, options.method.core()?, Scheme::Symmetric);
+    let found = calibrate(&histogram, options.range, Scheme::Symmetric);
     match found.map_err(Error::options)?.grid.scale {
         0.0 => Ok(1.0),
         scale => Ok(scale),

@@ -5,7 +5,9 @@ use std::str::FromStr;
 use tercet_core::linear::Layout;
 use tercet_core::quant::{Rule, ScaleRule};
 
-use crate::{Error, Method};
+use tercet_core::quant::calibrate::RangeRule;
+
+use crate::Error;
 
 /// A layer to take from a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +61,7 @@ pub struct BuildOptions {
     /// One scale per matrix instead of one per row; blocks have their own.
     pub per_tensor: bool,
     /// How the range of a layer's activations is chosen.
-    pub method: Method,
+    pub range: RangeRule,
     /// The value of 1 in the input. `None`: the grid of int8 inputs with zero point 0; otherwise found as for
     /// activations.
     pub input_scale: Option<f32>,
@@ -74,7 +76,7 @@ impl BuildOptions {
             rule: Rule::Optimal,
             scale: ScaleRule::Rule,
             per_tensor: false,
-            method: Method::AbsMax,
+            range: RangeRule::AbsMax,
             input_scale: None,
         }
     }

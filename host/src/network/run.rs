@@ -10,7 +10,7 @@ use tercet_core::quant::{Groups, Method, QuantError};
 use super::activations::symmetric;
 use super::{BATCH, MAX_LAYERS};
 use crate::Error;
-use crate::engine::{By, EngineError, FlowEngine, Shared};
+use crate::engine::{DoneBy, EngineError, FlowEngine, Shared};
 use crate::file::map::Map;
 use crate::parallel::each::{chunks, chunks_mut, items_mut};
 use crate::parallel::{Rows, moved};
@@ -44,7 +44,7 @@ pub struct Answers {
     /// For every point the row of the largest logit, with ties to the lowest.
     pub classes: Vec<usize>,
     /// The engine that multiplied the layers; two names if each did a part of the points.
-    pub by: By,
+    pub by: DoneBy,
 }
 
 impl NetworkFile {

@@ -2,7 +2,7 @@
 
 use tercet_core::engine::{Output, QuantizeEngine};
 use tercet_core::number::Stats;
-use tercet_core::quant::calibrate::{self, Method, Scheme};
+use tercet_core::quant::calibrate::{self, RangeRule, Scheme};
 use tercet_core::quant::{self, Grid, Groups, HOST_BITS, Histogram};
 
 use super::{Points, TILE, Values};
@@ -113,7 +113,7 @@ impl Points {
     ///
     /// # Errors
     /// [`Error::Options`] for a percentile out of range.
-    pub fn to_codes(&self, method: Method, scheme: Scheme) -> Result<Codes, Error> {
+    pub fn to_codes(&self, method: RangeRule, scheme: Scheme) -> Result<Codes, Error> {
         match &self.values {
             Values::I8 { codes, grid } if scheme == Scheme::Affine || grid.zero_point == 0 => {
                 Ok(exact(codes.clone(), *grid))
@@ -138,7 +138,12 @@ impl Points {
     ///
     /// # Errors
     /// As [`Points::to_codes`].
-    pub fn grid_with(&self, others: &Self, method: Method, scheme: Scheme) -> Result<Grid, Error> {
+    pub fn grid_with(
+        &self,
+        others: &Self,
+        method: RangeRule,
+        scheme: Scheme,
+    ) -> Result<Grid, Error> {
         match (&self.values, &others.values) {
             (Values::I8 { grid: own, .. }, Values::I8 { grid, .. })
                 if own == grid && (scheme == Scheme::Affine || grid.zero_point == 0) =>
@@ -176,7 +181,7 @@ fn exact(codes: Vec<i8>, grid: Grid) -> Codes {
     }
 }
 
-fn coded(values: &[f32], method: Method, scheme: Scheme) -> Result<Codes, Error> {
+fn coded(values: &[f32], method: RangeRule, scheme: Scheme) -> Result<Codes, Error> {
     let stats = stats(values);
     let grid = match whole_grid(values, &stats, scheme) {
         Some(grid) => grid,
@@ -196,14 +201,14 @@ fn whole_grid(values: &[f32], stats: &Stats, scheme: Scheme) -> Option<Grid> {
     all.then_some(grid)
 }
 
-fn chosen(values: &[f32], stats: &Stats, method: Method, scheme: Scheme) -> Result<Grid, Error> {
+fn chosen(values: &[f32], stats: &Stats, method: RangeRule, scheme: Scheme) -> Result<Grid, Error> {
     match (method, scheme) {
         // The extremes are known; the histogram would find the same.
-        (Method::AbsMax | Method::MinMax, Scheme::Symmetric) => {
+        (RangeRule::AbsMax | RangeRule::MinMax, Scheme::Symmetric) => {
             Grid::symmetric(stats.abs_max(), 127)
         }
-        (Method::AbsMax, Scheme::Affine) => Grid::affine(-stats.abs_max(), stats.abs_max()),
-        (Method::MinMax, Scheme::Affine) => Grid::affine(stats.min, stats.max),
+        (RangeRule::AbsMax, Scheme::Affine) => Grid::affine(-stats.abs_max(), stats.abs_max()),
+        (RangeRule::MinMax, Scheme::Affine) => Grid::affine(stats.min, stats.max),
         _ => {
             let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
             Histogram::<HOST_BITS>::new(&mut buckets).and_then(|mut histogram| {

@@ -4,7 +4,7 @@
 //! everything else becomes `f32`. [`Points::to_codes`] puts the values on an int8 grid, and says which.
 //!
 //! ```
-//! use tercet_core::quant::calibrate::{Method, Scheme};
+//! use tercet_core::quant::calibrate::{RangeRule, Scheme};
 //! use tercet_host::points::{Points, ReadOptions};
 //!
 //! # let folder = tempfile::tempdir()?;
@@ -13,7 +13,7 @@
 //! let points = Points::open(path.to_str().unwrap(), &ReadOptions::default())?;
 //! assert_eq!((points.rows(), points.dims()), (2, 2));
 //!
-//! let codes = points.to_codes(Method::AbsMax, Scheme::Symmetric)?;
+//! let codes = points.to_codes(RangeRule::AbsMax, Scheme::Symmetric)?;
 //! assert_eq!(codes.codes, [95, -127, 32, 64]);
 //! assert_eq!(codes.grid.value(-127), -2.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -13,7 +13,7 @@ use tracing::trace_span;
 
 use super::codes::Floats;
 use super::{Find, Neighbour, SearchOptions, SearchReport, Storage, refuse};
-use crate::engine::{By, EngineError, FlowEngine};
+use crate::engine::{DoneBy, EngineError, FlowEngine};
 use crate::parallel::Threads;
 use crate::parallel::each::{chunks, chunks_mut, items_mut};
 use crate::points::Points;
@@ -169,9 +169,9 @@ impl Run<'_> {
         rows: R,
         queries: &[R::Query],
         units: &[f64],
-    ) -> Result<(Found, By), EngineError> {
+    ) -> Result<(Found, DoneBy), EngineError> {
         let done = self.hits_by::<M, R, E>(engine, rows, queries, units);
-        By::or_threads(engine.name(), done, |threads| {
+        DoneBy::or_threads(engine.name(), done, |threads| {
             // What was told of progress stays told.
             let progress = &();
             Run { progress, ..*self }.hits_by::<M, R, Threads>(threads, rows, queries, units)

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Instant;
 use tercet_core::cluster::{ClusterError, Lloyd, Points, Update, lloyd};
 use tercet_core::engine::{Buffers, ClusterEngine, ClusterProblem};
-use tercet_core::quant::calibrate::{Method, Scheme};
+use tercet_core::quant::calibrate::{RangeRule, Scheme};
 use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 use tercet_host::points::{self, Codes, Values};
@@ -91,7 +91,7 @@ impl Kmeans {
         let (n, table) = (data.values.len() / data.dims, data.k * data.dims);
         let values = Values::F32(data.values.clone());
         let codes = points::Points::new(&data.name, n, data.dims, values)
-            .and_then(|points| points.to_codes(Method::AbsMax, Scheme::Symmetric))
+            .and_then(|points| points.to_codes(RangeRule::AbsMax, Scheme::Symmetric))
             .unwrap_or_else(|error| panic!("{error}"));
         Self {
             start: data.gather(&codes.codes),

@@ -5,7 +5,7 @@ use super::{Digest, input};
 use crate::engine::QuantizeEngine;
 use crate::number::Random;
 use crate::quant::adaptive::{Adaptive, Cost};
-use crate::quant::calibrate::{Method, Scheme, calibrate};
+use crate::quant::calibrate::{RangeRule, Scheme, calibrate};
 use crate::quant::fp8::{Fp8, Overflow};
 use crate::quant::{Comparison, Histogram};
 
@@ -91,11 +91,11 @@ fn calibration<E: QuantizeEngine>(engine: &mut E) -> u64 {
         };
         digest.outcome(engine.histogram(values, &mut histogram));
         let methods = [
-            Method::AbsMax,
-            Method::MinMax,
-            Method::Percentile { ppm: 990_000 },
-            Method::Mse,
-            Method::Entropy,
+            RangeRule::AbsMax,
+            RangeRule::MinMax,
+            RangeRule::Percentile { ppm: 990_000 },
+            RangeRule::Mse,
+            RangeRule::Entropy,
         ];
         // The searches take seconds per call with soft f64, so only one size of each family has them.
         let methods = if values.len() == 31 {

@@ -1,16 +1,16 @@
 //! Chooses the int8 grid of a tensor from a histogram of its values.
 //!
 //! Every method reads only the [`Histogram`], so the same values give the same grid in any order and any chunking.
-//! The resolution is the histogram's: see each [`Method`].
+//! The resolution is the histogram's: see each [`RangeRule`].
 //!
 //! ```
-//! use tercet_core::quant::calibrate::{Method, Scheme, calibrate};
+//! use tercet_core::quant::calibrate::{RangeRule, Scheme, calibrate};
 //! use tercet_core::quant::{Histogram, SMALL_BITS};
 //!
 //! let mut buckets = [0; Histogram::<SMALL_BITS>::BUCKETS];
 //! let mut histogram = Histogram::<SMALL_BITS>::new(&mut buckets)?;
 //! histogram.push(&[-1.0_f32, 0.25, 2.54])?;
-//! let calibration = calibrate(&histogram, Method::AbsMax, Scheme::Symmetric)?;
+//! let calibration = calibrate(&histogram, RangeRule::AbsMax, Scheme::Symmetric)?;
 //! assert_eq!(calibration.grid.scale, 0.02);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -25,10 +25,10 @@ use crate::number::bits;
 /// Symmetric grids have codes from −LIMIT to LIMIT.
 const LIMIT: i8 = 127;
 
-/// Method that finds the clipping range.
+/// RangeRule that finds the clipping range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Method {
+pub enum RangeRule {
     /// [−m, m] with m the exact largest magnitude. Nothing is clipped.
     AbsMax,
     /// The exact smallest and largest value. Nothing is clipped.
@@ -47,7 +47,7 @@ pub enum Method {
     /// The method treats the values of a bucket as spread evenly over it and integrates the error over the bucket.
     /// Affine ranges shrink both ends together first and then each in turn, which finds a local minimum.
     Mse,
-    /// The least Kullback–Leibler divergence between the values and their grid, among the ranges of [`Method::Mse`].
+    /// The least Kullback–Leibler divergence between the values and their grid, among the ranges of [`RangeRule::Mse`].
     ///
     /// After Migacz, *8-bit Inference with TensorRT*, GTC 2017: clipped values count at the end codes of the
     /// reference distribution only, and each code's values are spread evenly over the parts that were not empty. His
@@ -82,30 +82,30 @@ pub struct Calibration {
 
 /// Finds the int8 grid for the values counted in `histogram`.
 ///
-/// O(buckets) for [`Method::AbsMax`], [`Method::MinMax`] and [`Method::Percentile`]. For [`Method::Mse`] and
-/// [`Method::Entropy`] the number of buckets in use times the number of ranges tried. No scratch.
+/// O(buckets) for [`RangeRule::AbsMax`], [`RangeRule::MinMax`] and [`RangeRule::Percentile`]. For [`RangeRule::Mse`] and
+/// [`RangeRule::Entropy`] the number of buckets in use times the number of ranges tried. No scratch.
 ///
 /// # Errors
 /// [`QuantError::Empty`] for a histogram without values; [`QuantError::Percentile`] for a `ppm` outside
 /// 1..=1,000,000.
 pub fn calibrate<const B: u32>(
     histogram: &Histogram<'_, B>,
-    method: Method,
+    method: RangeRule,
     scheme: Scheme,
 ) -> Result<Calibration, QuantError> {
     let (min, max) = histogram.range().ok_or(QuantError::Empty)?;
     let abs_max = histogram.abs_max();
     let range = match method {
-        Method::AbsMax => Range::symmetric(abs_max),
-        Method::MinMax => Range {
+        RangeRule::AbsMax => Range::symmetric(abs_max),
+        RangeRule::MinMax => Range {
             low: min,
             high: max,
         },
-        Method::Percentile { ppm } => percentile(histogram, ppm, scheme)?,
-        Method::Mse => search::least(full(min, max, scheme), scheme, |grid| {
+        RangeRule::Percentile { ppm } => percentile(histogram, ppm, scheme)?,
+        RangeRule::Mse => search::least(full(min, max, scheme), scheme, |grid| {
             squared_error::expected(histogram, grid)
         }),
-        Method::Entropy => search::least(full(min, max, scheme), scheme, |grid| {
+        RangeRule::Entropy => search::least(full(min, max, scheme), scheme, |grid| {
             divergence::expected(histogram, grid)
         }),
     };

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
+use tercet_core::quant::calibrate::RangeRule;
 use tercet_gpu::dispatch::{Job, Operation};
 use tercet_host::convert::Grid;
-use tercet_host::{Calibration, Error, Method, Model, calibrate};
+use tercet_host::{Calibration, Error, Model, calibrate};
 
 use crate::failure::Failure;
 use crate::progress::Bar;
-use crate::words::{grid, words};
+use crate::words::{grid, percentile, words};
 use crate::{edge, engine, format, output};
 
 const EXAMPLES: &str = "\
@@ -73,23 +74,23 @@ fn method() -> impl TypedValueParser<Value = Name> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let method = match (arguments.method, arguments.percent) {
-        (Name::Percentile, percent) => Method::Percentile(percent.unwrap_or(99.9)),
+    let rule = match (arguments.method, arguments.percent) {
+        (Name::Percentile, percent) => percentile(percent.unwrap_or(99.9))?,
         (_, Some(_)) => {
             return Err(Failure::usage(
                 "--percent goes with --method percentile only",
             ));
         }
-        (Name::AbsMax, None) => Method::AbsMax,
-        (Name::MinMax, None) => Method::MinMax,
-        (Name::Mse, None) => Method::Mse,
-        (Name::Entropy, None) => Method::Entropy,
+        (Name::AbsMax, None) => RangeRule::AbsMax,
+        (Name::MinMax, None) => RangeRule::MinMax,
+        (Name::Mse, None) => RangeRule::Mse,
+        (Name::Entropy, None) => RangeRule::Entropy,
     };
     let mut engine = arguments.engine.open()?;
     let (data, grid) = (&arguments.data, arguments.grid);
-    let job = job(data)?.with_scratch(edge::calibrate(method));
+    let job = job(data)?.with_scratch(edge::calibrate(rule));
     let found = engine.run(job, |engine| {
-        calibrate(engine, data, method, grid, &Bar::new())
+        calibrate(engine, data, rule, grid, &Bar::new())
     })?;
     if arguments.json {
         output::json(&found)

@@ -7,14 +7,14 @@ use clap::builder::TypedValueParser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use tercet_core::cluster::{Init, Stop};
-use tercet_core::quant::calibrate::Method;
+use tercet_core::quant::calibrate::RangeRule;
 use tercet_host::cluster::{KMeans, KMeansFit};
 use tercet_host::points::{Codes, Destination, Points, ReadOptions, Values, read_weights};
 
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::format;
-use crate::words::words;
+use crate::words::{percentile, words};
 
 /// The source of the points.
 #[derive(Debug, clap::Args)]
@@ -96,7 +96,7 @@ pub(crate) struct Options {
 pub(crate) struct Ready<'a> {
     options: &'a Options,
     tol_ppm: u32,
-    range: Method,
+    range: RangeRule,
     weights: Option<Vec<u32>>,
     centroids: Option<Points>,
 }
@@ -108,11 +108,8 @@ impl Options {
             return Err(Failure::usage("--tol is a part of the inertia: 0 to 1"));
         }
         let range = match self.percent {
-            None => Method::MinMax,
-            Some(percent) if percent > 0.0 && percent <= 100.0 => Method::Percentile {
-                ppm: (percent * 10_000.0).round().max(1.0) as u32,
-            },
-            Some(_) => return Err(Failure::usage("--percent lies above 0 and at most at 100")),
+            None => RangeRule::MinMax,
+            Some(percent) => percentile(percent)?,
         };
         let centroids = match self.init.as_str() {
             "k-means++" | "random" => None,

@@ -7,12 +7,13 @@ use tercet_core::engine::MagnitudeBin;
 use tercet_core::linear::Layout;
 use tercet_core::linear::network::LayerSize;
 use tercet_core::palette;
+use tercet_core::quant::calibrate::RangeRule;
 use tercet_core::quant::{Comparison, HOST_BITS, Histogram, adaptive, ternary};
 use tercet_host::cluster::KmeansOptions;
 use tercet_host::convert::Target;
 use tercet_host::network::BuildOptions;
 use tercet_host::search::{Find, SearchOptions, Storage};
-use tercet_host::{Amounts, BARS, Method, Model, QuantizeOptions};
+use tercet_host::{Amounts, BARS, Model, QuantizeOptions};
 
 /// A hit: a row and its score.
 const HIT: usize = 8;
@@ -110,16 +111,16 @@ pub(crate) fn network_build(layers: &[LayerSize], options: &BuildOptions) -> usi
     });
     total(&[
         network(layers),
-        calibrate(options.method),
+        calibrate(options.range),
         (bins.max().unwrap_or(0)).saturating_mul(size_of::<MagnitudeBin>()),
     ])
 }
 
 /// Counts the buckets of the histogram for choosing the range. They are as wide as on the desktop, so the figures are
 /// the same; the extremes alone need none.
-pub(crate) const fn calibrate(method: Method) -> usize {
-    match method {
-        Method::AbsMax | Method::MinMax => 0,
+pub(crate) const fn calibrate(rule: RangeRule) -> usize {
+    match rule {
+        RangeRule::AbsMax | RangeRule::MinMax => 0,
         _ => Histogram::<HOST_BITS>::BUCKETS * size_of::<u64>(),
     }
 }

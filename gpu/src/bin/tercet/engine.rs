@@ -8,8 +8,8 @@ use std::path::Path;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_gpu::AnyEngine;
 use tercet_gpu::dispatch::{
-    self, Builder, DispatchError, Dispatcher, First, Job, Notice, Operation, Place, Profile,
-    Settings, SettingsError, Verbose, Wish,
+    self, Builder, DispatchError, Dispatcher, First, Job, Notice, Operation, Place, Preference,
+    Profile, Settings, SettingsError, Verbose,
 };
 use tercet_host::cluster::{self, Assigned, KMeans, KMeansFit};
 use tercet_host::convert::{Target, coded_values};
@@ -99,8 +99,8 @@ impl Named {
     fn settings(&self) -> Result<Settings, Failure> {
         let settings = match self.backend {
             Choice::Auto => Settings::from_environment()?,
-            Choice::Set(isa) => Settings::with_wish(Wish::Set(Backend::new(isa)?))?,
-            Choice::Cuda => Settings::with_wish(Wish::Cuda)?,
+            Choice::Set(isa) => Settings::with_wish(Preference::Set(Backend::new(isa)?))?,
+            Choice::Cuda => Settings::with_wish(Preference::Cuda)?,
         };
         let settings = self.profile.settings(settings)?;
         let can = match (settings.profile, self.backend) {

@@ -1,7 +1,10 @@
 //! Option values that are one of a few words.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tercet_core::quant::calibrate::RangeRule;
 use tercet_host::convert::Grid;
+
+use crate::failure::Failure;
 
 /// Returns a parser that accepts the listed words, each for its value, and lists them in the help.
 pub(crate) fn words<T: Copy + Send + Sync + 'static>(
@@ -11,6 +14,16 @@ pub(crate) fn words<T: Copy + Send + Sync + 'static>(
         let found = words.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| *value).ok_or("not one of the words")
     })
+}
+
+/// Returns the rule of a range that keeps so many per cent of the values, to a ten-thousandth.
+pub(crate) fn percentile(percent: f64) -> Result<RangeRule, Failure> {
+    match percent > 0.0 && percent <= 100.0 {
+        true => Ok(RangeRule::Percentile {
+            ppm: (percent * 10_000.0).round().max(1.0) as u32,
+        }),
+        false => Err(Failure::usage("--percent lies above 0 and at most at 100")),
+    }
 }
 
 /// Parses the grids of int8 codes.

@@ -1,23 +1,23 @@
 //! Activations in a kernel's order.
 
-/// A vector of 64 bytes, where the cache has its lines.
+/// A vector of 64 bytes, on a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(in crate::simd) struct Line(pub(in crate::simd) [i8; 64]);
 
-/// What the lanes of a sum begin with, where the cache has its lines.
+/// The initial lanes of a sum, on a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(in crate::simd) struct Start(pub(in crate::simd) [i32; 16]);
 
-/// Activations as a kernel takes them, made once a product.
+/// Activations in the form of a kernel, made once per product.
 #[derive(Debug, Default)]
 pub(in crate::simd) struct Activations {
-    /// How many there are.
+    /// Number of activations.
     pub(in crate::simd) len: usize,
-    /// The activations, in the order of the weights' fields; zeros where there are none.
+    /// The activations, in the order of the weights' fields, padded with zeros.
     pub(in crate::simd) lines: Vec<Line>,
-    /// What sums begin with, so that weights can be taken without a sign: of each block by lanes, or one for a row.
+    /// Initial sums, so that weights can be unsigned: for each block by lanes, or one for a row.
     pub(in crate::simd) start: Vec<Start>,
 }
 
@@ -26,7 +26,7 @@ impl Activations {
         Self::default()
     }
 
-    /// Lines of the activations as they lie, the last filled up with zeros.
+    /// Stores the activations in order, with the last line padded with zeros.
     pub(in crate::simd) fn set(&mut self, x: &[i8]) {
         self.len = x.len();
         let (whole, rest) = x.as_chunks();

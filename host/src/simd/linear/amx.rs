@@ -1,7 +1,8 @@
-//! Tiles of 32 rows of weights by 32 of activations: four tiles of sums, for each 64 columns two of either side.
+//! Tiles of 32 rows of weights by 32 of activations: four tiles of sums, and for each 64 columns two of either side.
 //!
-//! A panel's groups are the rows of `b` as they lie: sixteen rows of weights have 64 bytes of a group. Of activations 16 words of a
-//! row lie side by side, a row of `a`. Codes are without a sign; `tdpbsud` takes 0 to 255, and sums wrap as all kernels' do.
+//! A panel's groups are the rows of `b` in place: sixteen rows of weights have 64 bytes of a group. 16 words of a row
+//! of activations are adjacent, a row of `a`. Codes are unsigned; `tdpbsud` accepts 0 to 255, and sums wrap as in all
+//! kernels.
 
 use super::tile::{HEIGHT, Left, Right, Shape, Tiles, WORDS};
 use crate::simd::avx512_vnni::linear::{KERNELS as VECTORS, TILES};
@@ -23,8 +24,8 @@ const ORDER: Order = Order {
     words: WORDS,
 };
 
-/// Σ code · activation, modulo 2³², of all strips; see [`crate::simd::linear::Tiles`]. Rows of activations that have no sum are not
-/// multiplied.
+/// Computes Σ code · activation, modulo 2³², for all strips; see [`crate::simd::linear::Tiles`]. Rows of activations
+/// without a sum are not multiplied.
 fn multiply_all(
     panel: &[Group],
     words: &[Word],
@@ -40,7 +41,7 @@ fn multiply_all(
         let words = words.and_then(|words| words.get(..strip_len));
         words.expect("a strip for every sum").as_ptr()
     };
-    // Readied once: that takes a quarter of the time of a strip's products.
+    // Configured once: that takes a quarter of the time of a strip's products.
     if !strips.is_empty() {
         let product = Product::new(panel, HEIGHT, HEIGHT);
         for sums in strips {
@@ -56,20 +57,20 @@ fn multiply_all(
     }
 }
 
-/// A piece of a panel, and tiles that are ready for it.
+/// A piece of a panel, and tiles that are configured for it.
 struct Product<'a> {
     panel: &'a [Group],
     tiles: Tiles,
-    /// Words of a step.
+    /// Words per step.
     words: usize,
     steps: usize,
     second: bool,
 }
 
 impl<'a> Product<'a> {
-    /// For strips of so many rows in a first and a second tile.
+    /// Returns products for strips with so many rows in a first and a second tile.
     fn new(panel: &'a [Group], first: usize, second: usize) -> Self {
-        // A span of fewer words has them side by side.
+        // A span with fewer words has them adjacent.
         let words = panel.len().min(WORDS);
         assert!(words > 0 && panel.len().is_multiple_of(words));
         let shape = Shape {
@@ -88,7 +89,8 @@ impl<'a> Product<'a> {
     }
 
     /// # Safety
-    /// At `strip` lie as many words of 32 rows as the piece has groups, at `sums` those of the rows that the tiles were made for.
+    /// At `strip` lie as many words of 32 rows as the piece has groups, at `sums` those of the rows that the tiles were
+    /// made for.
     unsafe fn strip(&self, strip: *const Word, sums: *mut TileSums<i32>, add: bool) {
         let row = 4 * self.words;
         let at = strip.cast::<i8>();
@@ -105,8 +107,8 @@ impl<'a> Product<'a> {
             step: self.words * size_of::<Group>(),
         };
         let (sums, sums_row) = (sums.cast(), size_of::<TileSums<i32>>());
-        // SAFETY: each step takes `words` groups, and as many words of each row of the strip, whose second sixteen rows follow the
-        // first; the sums are there, as the caller says.
+        // SAFETY: each step takes `words` groups, and as many words of each row of the strip, whose second sixteen rows
+        // follow the first; the sums are there, as the caller says.
         unsafe {
             match add {
                 true => self

@@ -1,25 +1,27 @@
-//! Strips side by side, multiplied by a panel piece by piece.
+//! Several strips, multiplied by a panel piece by piece.
 
-use super::tiles::{By, Group, MOST, MultiplyAll, MultiplyStrip, ROWS, Scales, Sums, Tiles, Word};
+use super::tiles::{
+    Group, MOST, MultiplyAll, MultiplyCodes, MultiplyStrip, ROWS, Scales, Sums, Tiles, Word,
+};
 
-/// Rows of activations that meet a piece of a panel, at least.
+/// Minimum number of rows of activations that a piece of a panel is multiplied with.
 pub(super) const BATCH: usize = 192;
 
-/// Groups of a piece, at most, where a span has not more: 16 KiB of weights.
+/// Maximum number of groups per piece, unless a span has more: 16 KiB of weights.
 const PIECE: usize = 128;
 
-/// A few strips, and what multiplies them.
+/// Some strips, and their kernels.
 pub(super) struct Batch<'a> {
     pub(super) tiles: Tiles,
-    pub(super) multiply: By,
-    /// Rows of a strip.
+    pub(super) multiply: MultiplyCodes,
+    /// Rows per strip.
     pub(super) height: usize,
     pub(super) words: &'a [Word],
     pub(super) less: &'a [i32],
 }
 
 impl Batch<'_> {
-    /// The sums with a panel's rows.
+    /// Computes the sums with a panel's rows.
     pub(super) fn plain(&self, panel: &[Group], sums: &mut [Sums<i32>]) {
         let less = self.less.chunks(self.height);
         for (sums, less) in sums.chunks_mut(self.height).zip(less) {
@@ -33,10 +35,10 @@ impl Batch<'_> {
             let first = self.height * PIECE * piece;
             match self.multiply {
                 // SAFETY: tiles are only reached through a `Backend` that was found to run their set.
-                By::All(multiply) => unsafe {
+                MultiplyCodes::All(multiply) => unsafe {
                     multiply(groups, &self.words[first..], stride, sums, true);
                 },
-                By::Strip(multiply) => {
+                MultiplyCodes::Strip(multiply) => {
                     let words = self.words.chunks(stride);
                     for (sums, words) in sums.chunks_mut(self.height).zip(words) {
                         let words = &words[first..][..self.height * groups.len()];
@@ -48,7 +50,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Adds to `totals` the sums of spans of so many groups with a panel's rows, by the scales of these.
+    /// Adds to `totals` the sums of spans of so many groups with a panel's rows, times the scales of these.
     pub(super) fn scaled(
         &self,
         span: usize,
@@ -57,12 +59,15 @@ impl Batch<'_> {
         totals: &mut [Sums<i64>],
     ) {
         match self.multiply {
-            By::All(multiply) => self.scaled_all(multiply, span, panel, scales, totals),
-            By::Strip(multiply) => self.scaled_strips(multiply, span, panel, scales, totals),
+            MultiplyCodes::All(multiply) => self.scaled_all(multiply, span, panel, scales, totals),
+            MultiplyCodes::Strip(multiply) => {
+                self.scaled_strips(multiply, span, panel, scales, totals)
+            }
         }
     }
 
-    /// Adds to `totals` the sums of activations over spans, as strips have them, times the minima of a panel's blocks.
+    /// Adds to `totals` the sums of activations over spans, in the order of strips, times the minima of a panel's
+    /// blocks.
     pub(super) fn minima(&self, sums: &[i32], mins: &[Scales], totals: &mut [Sums<i64>]) {
         let mut some = [[0; ROWS]; MOST];
         let sums = sums.chunks(self.height * mins.len());
@@ -78,7 +83,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Strip by strip.
+    /// Processes strip by strip.
     fn scaled_strips(
         &self,
         multiply: MultiplyStrip,
@@ -110,7 +115,7 @@ impl Batch<'_> {
         }
     }
 
-    /// All strips at once.
+    /// Processes all strips at once.
     fn scaled_all(
         &self,
         multiply: MultiplyAll,

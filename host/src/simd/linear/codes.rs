@@ -1,12 +1,13 @@
-//! Weights as codes without a sign, a byte each: what tiles are packed from.
+//! Weights as unsigned codes, one byte each, from which tiles are packed.
 //!
-//! A code is the weight plus the layout's [`offset`]. The loops are for [`Tiles`](super::Tiles)' functions to compile for their set.
+//! A code is the weight plus the layout's [`offset`]. The loops are compiled for a set in the functions of
+//! [`Tiles`](super::Tiles).
 
 use tercet_core::linear::Layout;
 
 use crate::simd::blocks::codes::{digits, each, flip, offset_of, with_codes};
 
-/// What codes without a sign are larger by than weights.
+/// Returns by how much unsigned codes are larger than weights.
 pub(in crate::simd) const fn offset(layout: Layout) -> i32 {
     match layout {
         Layout::Block(format) => offset_of(format),
@@ -16,7 +17,7 @@ pub(in crate::simd) const fn offset(layout: Layout) -> i32 {
     }
 }
 
-/// Writes the codes of a group of rows, which lie in `bytes`, row `r` at `out[r · stride]`. `stride` is at least `cols`.
+/// Writes the codes of a group of rows in `bytes`, with row `r` at `out[r · stride]`. `stride` is at least `cols`.
 #[inline(always)]
 pub(in crate::simd) fn unpack(
     layout: Layout,
@@ -42,7 +43,7 @@ pub(in crate::simd) fn unpack(
             }
         }
         Layout::Block(format) => with_codes!(format, each(bytes, out)),
-        // Pairs have weights that are no byte, and so no tiles.
+        // Pairs can have weights that fit no byte, and so have no tiles.
         Layout::Int8Pairs => {}
     }
 }
@@ -61,7 +62,7 @@ fn rows_of<const ROWS: usize>(
     }
 }
 
-/// A column is two bytes, two rows each; the fourth row's weight is in two's complement.
+/// A column has two bytes of two rows each; the fourth row's weight is in two's complement.
 #[inline(always)]
 fn int4(bytes: &[u8], cols: usize, out: &mut [u8], stride: usize) {
     for (row, out) in out.chunks_mut(stride).take(4).enumerate() {

@@ -1,15 +1,15 @@
-//! Rows of weights times activations, by `sdot`.
+//! Rows of weights times activations, with `sdot`.
 
 use std::arch::aarch64::*;
 use std::arch::asm;
 
 use crate::simd::neon::linear::{Products, kernels};
 
-/// By DotProd.
+/// Products with DotProd.
 pub(in crate::simd) struct DotProd;
 
 impl Products for DotProd {
-    /// By assembly: its intrinsic is not stable.
+    /// In assembly, because its intrinsic is not stable.
     #[inline(always)]
     unsafe fn add(sum: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
         let mut sum = sum;

@@ -1,4 +1,4 @@
-//! Layers of blocks times activations of 16 bits, by the kernels of a set that take these whole.
+//! Layers of blocks times 16-bit activations, with the kernels of a set that process these as a whole.
 
 use tercet_core::linear::{I8Sym, Layer, Layout};
 
@@ -9,25 +9,25 @@ use crate::simd::Backend;
 /// 32 activations.
 pub(in crate::simd) type Values = [i16; 32];
 
-/// What one in a sum is worth, turned round: sums of blocks are whole numbers of 2⁻²⁴.
+/// The inverse of the unit of a sum: sums of blocks are whole numbers of 2⁻²⁴.
 const UNITS: f64 = 16_777_216.0;
 
-/// The product of rows of blocks with rows of activations of 16 bits.
+/// The product of rows of blocks with rows of 16-bit activations.
 pub(crate) struct HalfProduct {
     rows: HalfRows,
     tiles: Option<HalfTiles>,
     /// Rows, one after another.
     x: Vec<Values>,
-    /// Σx of each 32.
+    /// Σx of every 32 values.
     sums: Vec<f64>,
-    /// Those of a row.
+    /// Blocks per row.
     blocks: usize,
 }
 
 impl Backend {
-    /// Makes ready to multiply rows that lie as a layer's do by rows of activations of 16 bits, of which there are the high planes and then the low ones
-    /// ([`planes`](tercet_core::quant::activations::planes)); none where the set has no kernel for it, sums may need more than f64 has, or there is a bias.
-    /// O(rows · cols).
+    /// Prepares a product of rows in a layer's layout with rows of 16-bit activations, given as the high planes and
+    /// then the low ones ([`planes`](tercet_core::quant::activations::planes)). `None` if the set has no kernel for it,
+    /// sums may need more bits than f64 has, or there is a bias. O(rows · cols).
     pub(crate) fn half_product(self, layer: &Layer<'_>, x: I8Sym<'_>) -> Option<HalfProduct> {
         let matrix = layer.weights();
         let Layout::Block(format) = matrix.layout() else {
@@ -58,35 +58,35 @@ impl Backend {
 }
 
 impl HalfProduct {
-    /// Rows of activations.
+    /// Returns the number of rows of activations.
     pub(crate) const fn rows(&self) -> usize {
         self.x.len() / self.blocks
     }
 
-    /// Blocks of a row.
+    /// Returns the blocks per row.
     pub(super) const fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// Activations of a row that meet a block.
+    /// Returns the activations of a row for a block.
     #[inline(always)]
     pub(super) fn values(&self, row: usize, block: usize) -> &Values {
         &self.x[row * self.blocks + block]
     }
 
-    /// Their sum.
+    /// Returns their sum.
     #[inline(always)]
     pub(super) fn sum(&self, row: usize, block: usize) -> f64 {
         self.sums[row * self.blocks + block]
     }
 
-    /// Whether [`HalfProduct::tiles`] pays: for some rows of activations.
+    /// True if [`HalfProduct::tiles`] pays off: from some rows of activations on.
     pub(crate) const fn has_tiles(&self) -> bool {
         self.tiles.is_some() && self.rows() >= FEW
     }
 
-    /// Gives `out` what a layer's rows are worth with a row of activations, as [`Layer::value`] has it. The layer has the columns and the layout that the
-    /// product was made for.
+    /// Writes to `out` the values of a layer's rows times a row of activations, as in [`Layer::value`]. The layer has
+    /// the columns and the layout that the product was made for.
     pub(crate) fn row(&self, layer: &Layer<'_>, x: usize, x_scale: f32, out: &mut [f32]) {
         let at = x * self.blocks;
         let (x, of_x) = (
@@ -107,8 +107,8 @@ impl HalfProduct {
         }
     }
 
-    /// Calls `give` with the number of each row of activations, the first of some rows of a layer, and what these are worth; the layer is as in
-    /// [`HalfProduct::row`]. It is not called where there are no tiles.
+    /// Calls `give` with the number of each row of activations, the first of some rows of a layer, and the values of
+    /// these; the layer is as in [`HalfProduct::row`]. It is not called if there are no tiles.
     pub(crate) fn tiles(
         &self,
         layer: &Layer<'_>,
@@ -132,5 +132,5 @@ impl HalfProduct {
     }
 }
 
-/// The fewest rows of activations that are worth packing weights for.
+/// Minimum number of rows of activations for which packing weights pays off.
 const FEW: usize = 16;

@@ -1,16 +1,17 @@
-//! Many rows of activations of 16 bits, each whole: a panel of rows of weights meets a few of them at a time.
+//! Many rows of 16-bit activations as a whole: a panel of rows of weights is multiplied with a few of them at a time.
 //!
-//! Rows of weights go side by side, a lane each, two columns in a lane, so that an instruction multiplies both and adds; activations need no order of
-//! their own. After each block of 32 columns its sums, below 2²⁷, meet the scales in f64; see [`super::halves`] for why that is exact.
+//! Rows of weights are in parallel lanes, with two columns per lane, so that an instruction multiplies both and adds;
+//! activations need no special order. After each block of 32 columns its sums, below 2²⁷, are multiplied by the scales
+//! in f64; see [`super::halves`] for why that is exact.
 
 use tercet_core::block::Format;
 
 use super::half_product::{HalfProduct, Values};
 use crate::simd::blocks::codes::{Codes, fixed, offset_of};
 
-/// Rows of activations that meet a block of a panel at a time.
+/// Rows of activations that are multiplied with a block of a panel at a time.
 pub(in crate::simd) const STRIP: usize = 4;
-/// Pairs of columns in a block.
+/// Pairs of columns per block.
 pub(in crate::simd) const PAIRS: usize = 16;
 /// Rows of [`Sixteen`].
 const LANES: usize = 16;
@@ -20,30 +21,31 @@ const LANES: usize = 16;
 #[repr(C, align(64))]
 pub(in crate::simd) struct Sixteen(pub(in crate::simd) [[i16; 2]; LANES]);
 
-/// A panel, and what it gives.
+/// A panel, and its results.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     /// Block after block, pair after pair of its columns, all rows.
     pairs: Vec<Sixteen>,
-    /// Scales of a block's rows times 2²⁴, block after block, and minima, where the format has some.
+    /// Scales of a block's rows times 2²⁴, block after block, and minima, if the format has them.
     scales: Vec<f64>,
     minima: Vec<f64>,
-    /// Sums in units of 2⁻²⁴: those of all rows with a row of activations, and so on.
+    /// Sums in units of 2⁻²⁴: those of all rows with a row of activations, then with the next.
     totals: Vec<f64>,
 }
 
-/// What one instruction set multiplies a format with.
+/// The functions of one instruction set for a format.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simd) struct HalfTiles {
-    /// Rows of a panel.
+    /// Rows per panel.
     rows: usize,
-    /// Rows of weights, as many as a panel's or fewer, by all rows of activations.
+    /// Multiplies rows of weights, at most as many as a panel has, by all rows of activations.
     multiply: unsafe fn(&[u8], &HalfProduct, &mut Room),
 }
 
-/// How an instruction set that runs here multiplies a block of a panel of `ROWS` rows.
+/// How a detected instruction set multiplies a block of a panel with `ROWS` rows.
 pub(in crate::simd) trait HalfTile<const ROWS: usize>: Copy {
-    /// Adds to `totals` the sums of some rows of activations, times the scales of the weights' rows, and these rows' minima times sums of the activations.
+    /// Adds to `totals` the sums of some rows of activations, times the scales of the weights' rows, and these rows'
+    /// minima times sums of the activations.
     ///
     /// # Safety
     /// The panel has `ROWS / 16` for each of [`PAIRS`].
@@ -83,7 +85,7 @@ pub(in crate::simd) fn multiply<S, C, const ROWS: usize, const BYTES: usize>(
             let mut rows = [x.values(0, block); STRIP];
             let mut sums = [0.0; STRIP];
             for number in 0..STRIP {
-                // The last stands for those that lack.
+                // The last row replaces missing ones.
                 let row = (strip * STRIP + number).min(x.rows() - 1);
                 rows[number] = x.values(row, block);
                 if has_minima {
@@ -100,7 +102,7 @@ pub(in crate::simd) fn multiply<S, C, const ROWS: usize, const BYTES: usize>(
     }
 }
 
-/// Brings rows into a panel's order; zeros stand for rows that lack.
+/// Brings rows into a panel's order; missing rows are zeros.
 #[inline(always)]
 fn pack<C: Codes<32, BYTES>, const ROWS: usize, const BYTES: usize>(
     bytes: &[u8],
@@ -151,7 +153,7 @@ fn pack<C: Codes<32, BYTES>, const ROWS: usize, const BYTES: usize>(
 }
 
 impl HalfTiles {
-    /// Of panels of so many rows.
+    /// Returns the functions for panels of so many rows.
     pub(in crate::simd) const fn new(
         rows: usize,
         multiply: unsafe fn(&[u8], &HalfProduct, &mut Room),
@@ -159,11 +161,11 @@ impl HalfTiles {
         Self { rows, multiply }
     }
 
-    /// Multiplies rows of weights by all rows of activations, and calls `found` with the first of some rows, the number of a row of activations, and
-    /// the sums of these, in units of 2⁻²⁴.
+    /// Multiplies rows of weights by all rows of activations, and calls `found` with the first of some rows, the number
+    /// of a row of activations, and the sums of these, in units of 2⁻²⁴.
     ///
     /// # Safety
-    /// The set must run here. `row` is the bytes of a row, of which there are whole ones.
+    /// The set must run here. `row` is the bytes per row, and there are only whole rows.
     pub(super) unsafe fn each(
         self,
         bytes: &[u8],
@@ -184,7 +186,7 @@ impl HalfTiles {
     }
 }
 
-/// For sets that have none.
+/// For sets without these kernels.
 pub(in crate::simd) fn none(_: Format) -> Option<HalfTiles> {
     None
 }

@@ -1,8 +1,9 @@
-//! Rows of blocks of 32 times activations of 16 bits, whole: a code of a row meets an activation of 16 bits once, where [`super::product`] has it meet
-//! two of 8 bits.
+//! Rows of blocks of 32 times 16-bit activations as a whole: a code of a row is multiplied once with a 16-bit
+//! activation, while [`super::product`] multiplies it with two of 8 bits.
 //!
-//! Some rows go side by side, a lane each, so that a block's activations are loaded once for all of them and sums of lanes need no way of their own. A
-//! block's sum is below 2²⁷; its product with a scale of f16 is exact in f64, and so is every sum of them that a matrix says to take 53 bits at most
+//! Some rows are in parallel lanes, so that a block's activations are loaded once for all of them and sums of lanes
+//! need no extra steps. A block's sum is below 2²⁷; its product with an f16 scale is exact in f64, and so is every sum
+//! of them if the matrix says that it takes at most 53 bits
 //! ([`Matrix::wide_sum_bits`](tercet_core::linear::Matrix::wide_sum_bits)).
 
 use tercet_core::block::Format;
@@ -11,38 +12,39 @@ use super::half_product::Values;
 use crate::simd::blocks::codes::{Codes, offset_of};
 use crate::simd::stores::ask;
 
-/// Bytes in a line of the caches.
+/// Bytes per cache line.
 const LINE: usize = 64;
 
-/// Rows of a format times activations: bytes of as many rows as there are sums, activations and, of each 32, their sum.
+/// Computes rows of a format times activations. The arguments are the bytes of as many rows as there are sums, the
+/// activations and, for every 32, their sum.
 pub(in crate::simd) type HalfRows = unsafe fn(&[u8], &[Values], &[f64], &mut [f64]);
 
-/// How an instruction set that runs here multiplies `ROWS` rows.
+/// How a detected instruction set multiplies `ROWS` rows.
 pub(in crate::simd) trait Halves<const ROWS: usize>: Copy {
     /// 32 activations.
     type Values: Copy;
     /// Lanes of 32 bits whose total is a block's sum.
     type Sums: Copy;
-    /// Sums of rows, a lane each.
+    /// Sums of rows, one per lane.
     type Words: Copy;
-    /// Sums of rows with their scales, a lane each.
+    /// Sums of rows with their scales, one per lane.
     type Totals: Copy;
 
-    /// Activations.
+    /// Loads activations.
     fn load(self, x: &Values) -> Self::Values;
-    /// No sum.
+    /// Returns a sum of 0.
     fn none(self) -> Self::Sums;
-    /// Products of a row's weights, which have a sign.
+    /// Returns products of a row's signed weights.
     fn products(self, weights: &[u8; 32], x: Self::Values) -> Self::Sums;
-    /// The total of each row.
+    /// Returns the total of each row.
     fn fold(self, sums: [Self::Sums; ROWS]) -> Self::Words;
-    /// The same for all rows.
+    /// Returns the same total for all rows.
     fn splat(self, total: f64) -> Self::Totals;
-    /// Words as numbers.
+    /// Converts words to numbers.
     fn widen(self, words: Self::Words) -> Self::Totals;
-    /// totals + a · scale, of scales' patterns of f16.
+    /// Returns totals + a · scale; the scales are patterns of f16.
     fn add(self, totals: Self::Totals, a: Self::Totals, scales: [u16; ROWS]) -> Self::Totals;
-    /// The totals.
+    /// Returns the totals.
     fn get(self, totals: Self::Totals) -> [f64; ROWS];
 }
 
@@ -64,14 +66,14 @@ pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
     let row = x.len() * BYTES;
     assert!(bytes.len() == out.len() * row && sums.len() == x.len());
     for (bytes, out) in bytes.chunks(ROWS * row).zip(out.chunks_mut(ROWS)) {
-        // The last row stands for those that lack; their sums are left out.
+        // The last row replaces missing ones; their sums are left out.
         let mut starts = [bytes.as_ptr(); ROWS];
         for (number, start) in starts.iter_mut().enumerate() {
             *start = bytes[row * number.min(out.len() - 1)..].as_ptr();
         }
         let mut totals = set.splat(0.0);
         for (at, (x, &sum)) in x.iter().zip(sums).enumerate() {
-            // The next rows lie behind these, in order.
+            // The next rows are after these, in order.
             let next = bytes.as_ptr().wrapping_add(ROWS * row + ROWS * BYTES * at);
             for line in 0..(ROWS * BYTES).div_ceil(LINE) {
                 ask(next.wrapping_add(LINE * line));
@@ -84,7 +86,7 @@ pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
                 let block = unsafe { &*starts[row].add(at * BYTES).cast::<[u8; BYTES]>() };
                 let mut weights = [0; 32];
                 C::unpack(block, &mut weights);
-                // No `map` of an array, which is not compiled for the set.
+                // Not `map` of an array, which is not compiled for the set.
                 for code in &mut weights {
                     *code = code.wrapping_sub(offset);
                 }
@@ -105,10 +107,10 @@ pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
     }
 }
 
-/// The functions of a set for formats, compiled for its features.
+/// Defines the functions of a set for formats, compiled for its features.
 macro_rules! by_halves {
     ($set:ty, $rows:literal, $panel:literal, $features:literal) => {
-        /// Rows of a format; none of one whose blocks are not of 32 codes with one scale.
+        /// Returns the kernel for rows of a format; `None` if its blocks do not have 32 codes with one scale.
         pub(in crate::simd) fn halves(
             format: tercet_core::block::Format,
         ) -> Option<$crate::simd::linear::HalfRows> {
@@ -136,7 +138,7 @@ macro_rules! by_halves {
             }
         }
 
-        /// Tiles of the same formats.
+        /// Returns tiles of the same formats.
         pub(in crate::simd) fn half_tiles(
             format: tercet_core::block::Format,
         ) -> Option<$crate::simd::linear::half_tiles::HalfTiles> {
@@ -171,7 +173,7 @@ macro_rules! by_halves {
 }
 pub(in crate::simd) use by_halves;
 
-/// For sets that have none.
+/// For sets without these kernels.
 pub(in crate::simd) fn none(_: Format) -> Option<HalfRows> {
     None
 }

@@ -1,7 +1,8 @@
-//! Activations for the layout of two ternary rows a lane.
+//! Activations for the layout with two ternary rows per lane.
 //!
-//! Byte k of a word holds fields of four rows for one of its two columns each; see [`Layout`](tercet_core::linear::Layout). With the bytes
-//! k of four words side by side, a field f of all of them is a 32-bit lane of one row and of four even or four odd columns:
+//! Byte k of a word holds fields of four rows for one of its two columns each; see
+//! [`Layout`](tercet_core::linear::Layout). With the bytes k of four words side by side, a field f of all of them is a
+//! 32-bit lane of one row and of four even or four odd columns:
 //!
 //! | f | k = 0 | 1 | 2 | 3 |
 //! |---|---|---|---|---|
@@ -10,13 +11,13 @@
 //! | 2 | row 2, even | row 6, even | row 2, odd | row 6, odd |
 //! | 3 | row 5, odd | row 1, even | row 5, even | row 1, odd |
 //!
-//! So three orders of activations serve: of fields 0 and 2, of field 1, of field 3. The upper bits of second rows flipped, fields are
-//! a + 1 and b + 2.
+//! So three orders of activations are enough: for fields 0 and 2, for field 1, and for field 3. With the upper bits of
+//! second rows flipped, fields are a + 1 and b + 2.
 
 use super::{Activations, Line, Start};
 
-/// Three lines for each 32 columns, of sixteen bytes for each eight: even, even, odd, odd; odd, odd, even, even; odd, even, even, odd.
-/// Then what the rows of a group begin with, −Σx for first rows and −2·Σx for second ones.
+/// Stores three lines for every 32 columns, with sixteen bytes for every eight: even, even, odd, odd; odd, odd, even,
+/// even; odd, even, even, odd. Then the initial sums of a group's rows, −Σx for first rows and −2·Σx for second ones.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.len = x.len();
     activations.lines = vec![Line([0; 64]); x.len().div_ceil(64) * 6];
@@ -40,7 +41,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.start = vec![start(x)];
 }
 
-/// What the sums of a group's rows begin with.
+/// Returns the initial sums of a group's rows.
 pub(in crate::simd) fn start(x: &[i8]) -> Start {
     let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();
     Start(std::array::from_fn(|row| match row % 2 {
@@ -49,7 +50,7 @@ pub(in crate::simd) fn start(x: &[i8]) -> Start {
     }))
 }
 
-/// The sums of a group's rows, from those of fields by bytes of words, each of even and of odd columns.
+/// Returns the sums of a group's rows, from those of fields by bytes of words, each of even and of odd columns.
 pub(in crate::simd) fn rows(fields: [[i32; 4]; 4], start: &Start) -> [i32; 8] {
     let halves = fields.map(|[a, b, c, d]| [a + c, b + d]);
     let [[r0, r4], [r3, r7], [r2, r6], [r5, r1]] = halves;

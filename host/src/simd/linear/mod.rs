@@ -1,4 +1,4 @@
-//! Layers: what the kernels of a set multiply rows with, by a vector and in tiles.
+//! Layers: a set's kernels for rows times a vector and for tiles.
 
 mod activations;
 mod batch;
@@ -22,17 +22,17 @@ pub(in crate::simd) use tiles::{
     Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack,
 };
 
-/// Rows whose sums a kernel gives at once: whole groups of every layout.
+/// Rows whose sums a kernel returns at once: whole groups of every layout.
 const CHUNK: usize = 64;
 
-/// What one instruction set multiplies layers with.
+/// The layer functions of one instruction set.
 #[derive(Debug)]
 pub(in crate::simd) struct Linear {
-    /// Rows of a layout by a vector; none where the core does the work.
+    /// Rows of a layout times a vector; `None` if core does the work.
     pub(in crate::simd) vector: fn(Layout) -> Option<Vector>,
-    /// Rows of blocks by activations of 16 bits; none where both planes of these are multiplied.
+    /// Rows of blocks times 16-bit activations; `None` if both planes of these are multiplied.
     pub(in crate::simd) halves: fn(Format) -> Option<HalfRows>,
-    /// The same of many rows of activations.
+    /// The same for many rows of activations.
     pub(in crate::simd) half_tiles: fn(Format) -> Option<half_tiles::HalfTiles>,
     /// Many rows of activations at once.
     pub(in crate::simd) tiles: Option<Tiles>,
@@ -46,22 +46,23 @@ pub(in crate::simd) const SCALAR: Linear = Linear {
     tiles: None,
 };
 
-/// What one instruction set multiplies a layout's rows by a vector with.
+/// The functions of one instruction set for a layout's rows times a vector.
 ///
-/// The functions may use that set, so they are called through [`product::Product`], which a [`Backend`](super::Backend) leads to.
+/// The functions may use that set, so they are called through [`product::Product`], which a [`Backend`](super::Backend)
+/// gives access to.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simd) struct Vector {
-    /// Brings activations into the order that `rows` takes them in.
+    /// Brings activations into the order for `rows`.
     pub(in crate::simd) prepare: unsafe fn(&[i8], &mut Activations),
     pub(in crate::simd) rows: Rows,
 }
 
-/// The sums of the rows that lie in the bytes, which are as many as there are sums, at most [`CHUNK`].
+/// Computes the sums of the rows in the bytes; there are as many rows as sums, at most [`CHUNK`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simd) enum Rows {
-    /// Of layouts whose sums fit 32 bits.
+    /// For layouts whose sums fit 32 bits.
     Narrow(NarrowRows),
-    /// Of blocks.
+    /// For blocks.
     Wide(WideRows),
 }
 

@@ -1,9 +1,10 @@
 //! Products of many rows of weights and many of activations, in tiles.
 //!
-//! Weights are packed in **panels** of [`ROWS`] rows: for each four columns a [`Group`], four codes of every row side by side, a 32-bit
-//! lane a row. Activations are packed in **strips** of as many rows as a kernel takes at once, in words of four columns; how many words
-//! of a row lie side by side, before those of the next, is the kernel's [`Order`]. A tile's kernel leaves an exact sum of codes ·
-//! activations for each row of both; what codes are larger by than weights is taken off afterwards, by the sums of activations.
+//! Weights are packed in **panels** of [`ROWS`] rows: for every four columns a [`Group`], with four adjacent codes of
+//! every row, a 32-bit lane per row. Activations are packed in **strips** with as many rows as a kernel processes at
+//! once, in words of four columns; the kernel's [`Order`] is the number of adjacent words of a row before those of the
+//! next row. A tile's kernel computes an exact sum of codes · activations for each row of both; the offset of codes
+//! over weights is subtracted afterwards, using the sums of activations.
 
 use half::f16;
 use tercet_core::block::Format;
@@ -16,9 +17,9 @@ use crate::simd::blocks::codes::fixed;
 
 /// Rows of weights in a panel.
 pub(crate) const ROWS: usize = 32;
-/// Rows of activations in a strip of vectors.
+/// Rows of activations in a strip for vectors.
 pub(in crate::simd) const STRIP: usize = 12;
-/// The most rows of activations in a strip.
+/// Maximum number of rows of activations in a strip.
 pub(super) const MOST: usize = 32;
 /// Rows that are packed at a time.
 const HALF: usize = 16;
@@ -34,23 +35,24 @@ pub(in crate::simd) type Word = [i8; 4];
 /// The sums of a row of activations with every row of weights.
 pub(in crate::simd) type Sums<T> = [T; ROWS];
 
-/// How the words of a strip lie.
+/// The order of the words of a strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::simd) struct Order {
-    /// Rows of a strip, at most [`MOST`].
+    /// Rows per strip, at most [`MOST`].
     pub(in crate::simd) rows: usize,
-    /// Words of a row side by side, at most: a span that has fewer (see [`span`]) has all of its own together. A power of two.
+    /// Maximum number of adjacent words of a row: a span with fewer words (see [`span`]) has all of them together. A
+    /// power of two.
     pub(in crate::simd) words: usize,
 }
 
 impl Order {
-    /// Of vectors, which take a word of each row at a time.
+    /// For vectors, which process one word of each row at a time.
     pub(in crate::simd) const COLUMNS: Self = Self {
         rows: STRIP,
         words: 1,
     };
 
-    /// For a layout.
+    /// Returns the order for a layout.
     fn of(self, layout: Layout) -> Self {
         Self {
             words: match layout {
@@ -61,7 +63,7 @@ impl Order {
         }
     }
 
-    /// Brings a row of activations to its place in a strip.
+    /// Copies a row of activations to its place in a strip.
     fn place(self, x: &[i8], strip: &mut [Word], row: usize) {
         let (fours, rest) = x.as_chunks();
         if self.words == 1 {
@@ -84,28 +86,28 @@ impl Order {
 /// The scales of each row of weights, times 2²⁴.
 pub(in crate::simd) type Scales = [i64; ROWS];
 
-/// What one instruction set works on tiles with.
+/// The tile functions of one instruction set.
 ///
-/// The functions may use that set, so they are called through [`Panels`] and [`Strips`], which a [`Backend`](crate::simd::Backend)
-/// leads to.
+/// The functions may use that set, so they are called through [`Panels`] and [`Strips`], which a
+/// [`Backend`](crate::simd::Backend) gives access to.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simd) struct Tiles {
-    /// How `multiply` takes activations.
+    /// The order of activations for `multiply`.
     pub(in crate::simd) order: Order,
     /// [`codes::unpack`].
     pub(in crate::simd) unpack: Unpack,
-    /// Half a panel, from codes of 16 rows that lie a stride apart: its first rows, or those after them.
+    /// Packs half a panel, from codes of 16 rows that are a stride apart: its first rows, or those after them.
     pub(in crate::simd) pack: unsafe fn(&[u8], &mut [Group], bool),
-    /// What multiplies.
+    /// The products.
     pub(in crate::simd) multiply: Multiply,
-    /// Adds (sum − less) · scale, a `less` a row of activations, a scale a row of weights.
+    /// Adds (sum − less) · scale, with one `less` per row of activations and one scale per row of weights.
     pub(in crate::simd) add: Add,
 }
 
 /// [`codes::unpack`].
 pub(super) type Unpack = unsafe fn(Layout, &[u8], usize, &mut [u8], usize);
 
-/// How Σ code · activation is made, modulo 2³².
+/// How Σ code · activation is computed, modulo 2³².
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simd) enum Multiply {
     /// Strip by strip.
@@ -121,34 +123,34 @@ pub(in crate::simd) enum Multiply {
     All(MultiplyAll),
 }
 
-/// Adds to as many sums as rows of the strip are wanted.
+/// Adds to the sums of as many rows of the strip as are wanted.
 pub(super) type MultiplyStrip = unsafe fn(&[Group], &[Word], &mut [Sums<i32>]);
 
-/// Takes a panel's piece, the words of strips from those that meet the piece in the first one on, how many words lie from a strip's to
-/// the next one's, and sums of all rows: it adds to them where that is asked for, else it begins with 0.
+/// The arguments are a panel's piece; the words of strips from those for the piece in the first one on; the distance in
+/// words from a strip to the next; and the sums of all rows. It adds to them if requested, otherwise it begins with 0.
 pub(super) type MultiplyAll = unsafe fn(&[Group], &[Word], usize, &mut [Sums<i32>], bool);
 
 type Add = unsafe fn(&[Sums<i32>], &[i32], &Scales, &mut [Sums<i64>]);
 
 /// [`Multiply`] for the codes of a layout.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum By {
+pub(super) enum MultiplyCodes {
     Strip(MultiplyStrip),
     All(MultiplyAll),
 }
 
 impl Multiply {
-    /// For the codes of a layout.
-    const fn of(self, layout: Layout) -> By {
+    /// Returns the products for the codes of a layout.
+    const fn of(self, layout: Layout) -> MultiplyCodes {
         match self {
-            Self::All(all) => By::All(all),
+            Self::All(all) => MultiplyCodes::All(all),
             Self::Strips {
                 any,
                 nibbles,
                 two_bits,
             } => {
                 let (lowest, highest) = layout.codes();
-                By::Strip(match highest as i32 - lowest as i32 {
+                MultiplyCodes::Strip(match highest as i32 - lowest as i32 {
                     0..=3 => two_bits,
                     4..=15 => nibbles,
                     _ => any,
@@ -158,7 +160,7 @@ impl Multiply {
     }
 }
 
-/// Half a panel, word by word; see [`Tiles`].
+/// Packs half a panel, word by word; see [`Tiles`].
 #[inline(always)]
 pub(in crate::simd) fn pack(codes: &[u8], panel: &mut [Group], second: bool) {
     let stride = codes.len() / HALF;
@@ -186,7 +188,7 @@ pub(in crate::simd) fn add(
     }
 }
 
-/// Columns after which sums are given their scale: those of a block's part, or all.
+/// Returns the number of columns after which sums are scaled: those of a block's part, or all.
 fn span(layout: Layout, cols: usize) -> usize {
     match layout {
         Layout::Block(format) => format.part_len(),
@@ -196,26 +198,26 @@ fn span(layout: Layout, cols: usize) -> usize {
 
 /// Many rows of activations, packed for tiles.
 pub(crate) struct Strips {
-    /// How many rows there are.
+    /// Number of rows.
     rows: usize,
-    /// Words of a row, filled up with zeros.
+    /// Words per row, padded with zeros.
     groups: usize,
     order: Order,
     words: Vec<Word>,
     /// offset · Σx of each row over each span of columns, strip by strip.
     less: Vec<i32>,
-    /// Σx, in the same order; none where blocks have no minima.
+    /// Σx, in the same order; empty if blocks have no minima.
     sums: Vec<i32>,
 }
 
 impl Strips {
-    /// How many rows of activations there are.
+    /// Returns the number of rows of activations.
     pub(crate) const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Packs rows of as many activations as the matrix has columns: on the calling thread up to `alone` of them, else strips side by
-    /// side on the pool's. O(rows · cols).
+    /// Packs rows with as many activations as the matrix has columns: up to `alone` of them on the calling thread,
+    /// otherwise strips in parallel on the pool. O(rows · cols).
     pub(super) fn new(matrix: &Matrix<'_>, x: I8Sym<'_>, order: Order, alone: usize) -> Self {
         let (layout, cols) = (matrix.layout(), matrix.cols());
         let order = order.of(layout);
@@ -227,7 +229,7 @@ impl Strips {
         let spans = strips * order.rows * cols.div_ceil(span);
         let has_minima = matches!(layout, Layout::Block(format) if format.min_offset().is_some());
         let mut less = vec![0; spans];
-        // Codes of blocks that have minima are as large as their weights.
+        // Codes of blocks with minima are as large as their weights.
         let worth = if has_minima { 1 } else { codes::offset(layout) };
         let pack = |_, ((words, less), x): ((&mut [Word], &mut [i32]), &[i8])| {
             for (row, x) in x.chunks_exact(cols).enumerate() {
@@ -243,7 +245,7 @@ impl Strips {
         let strips = chunks_mut(&mut words, of_words).zip(chunks_mut(&mut less, of_less));
         let least = if x.len() <= alone { usize::MAX } else { 1 };
         strips.zip(chunks(x.get(), of_x)).at_least(least).each(pack);
-        // The sums take the place of what nothing is taken off from.
+        // The sums replace the offsets, which are 0.
         let (less, sums) = if has_minima {
             (vec![0; spans], less)
         } else {
@@ -260,12 +262,12 @@ impl Strips {
     }
 }
 
-/// Rows of weights, packed for tiles, and the room for it.
+/// Rows of weights, packed for tiles, and their memory.
 pub(crate) struct Panels {
     tiles: Tiles,
     codes: Vec<u8>,
     groups: Vec<Group>,
-    /// The scales of blocks' parts times 2²⁴, by panels and parts, and their minima, where they have some.
+    /// The scales of blocks' parts times 2²⁴, by panels and parts, and their minima, if they have them.
     scales: Vec<Scales>,
     mins: Vec<Scales>,
 }
@@ -276,7 +278,7 @@ pub(crate) struct Found<'a> {
     sums: Totals<'a>,
     /// Rows of the matrix.
     rows: usize,
-    /// The row of activations, and how many there are: a panel's sums follow those of the panel before.
+    /// The row of activations, and their number: a panel's sums follow those of the panel before.
     row: usize,
     count: usize,
 }
@@ -289,7 +291,7 @@ enum Totals<'a> {
 }
 
 impl Found<'_> {
-    /// Gives them to what makes outputs of them.
+    /// Passes them to the code that makes outputs of them.
     pub(crate) fn give(self, out: &mut impl tercet_core::linear::Sums) {
         for (panel, first) in (0..self.rows).step_by(ROWS).enumerate() {
             let (at, rows) = (panel * self.count + self.row, ROWS.min(self.rows - first));
@@ -302,7 +304,7 @@ impl Found<'_> {
 }
 
 impl Panels {
-    /// Room for rows.
+    /// Returns room for rows.
     pub(super) const fn new(tiles: Tiles) -> Self {
         Self {
             tiles,
@@ -313,10 +315,10 @@ impl Panels {
         }
     }
 
-    /// Multiplies a matrix by all rows of activations, and calls `found` with the number of each of them and its sums. The strips were
-    /// made for this layout and as many columns.
+    /// Multiplies a matrix by all rows of activations, and calls `found` with the number of each of them and its sums.
+    /// The strips must be made for this layout and the same number of columns.
     ///
-    /// A piece of a panel stays in the first cache while those of [`BATCH`] rows of activations pass by.
+    /// A piece of a panel stays in the first-level cache while those of [`BATCH`] rows of activations pass.
     pub(crate) fn multiply(
         &mut self,
         matrix: &Matrix<'_>,
@@ -380,7 +382,7 @@ impl Panels {
     fn pack(&mut self, matrix: &Matrix<'_>, groups: usize) {
         let (layout, cols) = (matrix.layout(), matrix.cols());
         let panels = matrix.rows().div_ceil(ROWS);
-        // Whole vectors of columns, so that those are packed which hold the last.
+        // Whole vectors of columns, because those that contain the last columns are packed too.
         let stride = cols.next_multiple_of(64);
         self.codes.clear();
         self.codes.resize(HALF * stride, 0);

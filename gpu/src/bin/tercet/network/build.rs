@@ -7,11 +7,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use tercet_core::linear::Layout;
 use tercet_core::linear::network::LayerSize;
+use tercet_core::quant::calibrate::RangeRule;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::file::output::Output;
 use tercet_host::network::{BuildOptions, Built, LayerOptions, build};
 use tercet_host::points::{Points, ReadOptions};
-use tercet_host::{Error, Method, Model, Progress};
+use tercet_host::{Error, Model, Progress};
 
 use crate::engine::Engine;
 use crate::failure::Failure;
@@ -70,7 +71,7 @@ pub(crate) struct Arguments {
     per_tensor: bool,
     /// How to choose the range of activations
     #[arg(long, value_name = "METHOD", value_parser = method(), default_value = "absmax")]
-    method: Method,
+    method: RangeRule,
     /// The value of 1 in the input [default: the scale of int8 inputs; else as for activations]
     #[arg(long, value_name = "SCALE")]
     input_scale: Option<f32>,
@@ -92,13 +93,13 @@ fn layout() -> impl TypedValueParser<Value = Layout> {
     PossibleValuesParser::new(names).try_map(|name| Layout::from_name(&name).ok_or("not a layout"))
 }
 
-fn method() -> impl TypedValueParser<Value = Method> {
+fn method() -> impl TypedValueParser<Value = RangeRule> {
     words(&[
-        ("absmax", Method::AbsMax),
-        ("p99.9", Method::Percentile(99.9)),
-        ("p99.99", Method::Percentile(99.99)),
-        ("mse", Method::Mse),
-        ("entropy", Method::Entropy),
+        ("absmax", RangeRule::AbsMax),
+        ("p99.9", RangeRule::Percentile { ppm: 999_000 }),
+        ("p99.99", RangeRule::Percentile { ppm: 999_900 }),
+        ("mse", RangeRule::Mse),
+        ("entropy", RangeRule::Entropy),
     ])
 }
 
@@ -150,7 +151,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     options.rule = arguments.rule;
     options.scale = arguments.scale;
     options.per_tensor = arguments.per_tensor;
-    options.method = arguments.method;
+    options.range = arguments.method;
     options.input_scale = arguments.input_scale;
     if arguments.output.extension().is_none_or(|end| end != "gguf") {
         return Err(tercet_host::Error::Unsupported {

@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tercet_gpu::dispatch::tune::{self, Key, TuneOptions, Tuning, TuningError};
-use tercet_gpu::dispatch::{Costs, Dispatcher, Engine, Operation, Settings, TuningFile, Wish};
+use tercet_gpu::dispatch::{
+    Costs, Dispatcher, Engine, Operation, Preference, Settings, TuningFile,
+};
 use tercet_host::file::output::Output;
 use tercet_host::points::Destination;
 
@@ -94,7 +96,7 @@ struct Step {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Measure all engines, whichever the environment would choose.
-    let settings = Settings::with_wish(Wish::Any)?;
+    let settings = Settings::with_wish(Preference::Any)?;
     let file = tune::path(&settings.tuning);
     if let Some(out) = &arguments.show {
         return show(arguments, out, settings);
@@ -283,7 +285,7 @@ pub(crate) struct File {
 impl File {
     /// Returns the state of the file.
     pub(crate) fn here() -> Result<Self, Failure> {
-        let settings = Settings::with_wish(Wish::Any)?;
+        let settings = Settings::with_wish(Preference::Any)?;
         let file = tune::path(&settings.tuning);
         let mut found = Self {
             file: file.clone(),

@@ -1,7 +1,8 @@
-//! Rows of GGUF's blocks: eight blocks at a time, whose sums are one vector and meet the eight scales.
+//! Rows of GGUF blocks: eight blocks at a time, whose sums are one vector that is multiplied with the eight scales.
 //!
-//! A scale of f16 times 2²⁴ is m·2ᵉ, |m| < 2¹¹ and e < 30. A block's sum is below 2¹⁹ in magnitude, so its product with m fits 32 bits,
-//! and is widened and shifted by e: exact, in integers. A matrix refuses rows whose sums could leave 62 bits.
+//! A scale of f16 times 2²⁴ is m·2ᵉ, |m| < 2¹¹ and e < 30. A block's sum is below 2¹⁹ in magnitude, so its product with
+//! m fits 32 bits, and is widened and shifted by e: exact, in integers. A matrix refuses rows whose sums could leave 62
+//! bits.
 
 use std::arch::x86_64::*;
 
@@ -13,19 +14,19 @@ use crate::simd::linear::{Activations, Line, Start};
 
 /// How the blocks of a format are multiplied.
 ///
-/// Its functions are for [`rows`] alone, which has the set.
+/// Only [`rows`], which has the set, uses these functions.
 pub(super) trait Blocks {
     /// The format.
     const FORMAT: Format;
-    /// Lines of activations that two blocks meet.
+    /// Lines of activations for two blocks.
     const LINES: usize;
-    /// What codes are larger by than weights.
+    /// Offset of codes over weights.
     const OFFSET: i32 = codes::offset_of(Self::FORMAT);
 
     /// Orders the activations of two blocks.
     fn prepare(x: &[i8], lines: &mut [i8]);
 
-    /// Σ code · x of two blocks, the first in the lower four lanes.
+    /// Returns Σ code · x of two blocks, the first in the lower four lanes.
     ///
     /// # Safety
     /// There must be the bytes of two blocks, and [`Self::LINES`] lines.
@@ -38,7 +39,7 @@ const EIGHT: usize = 8;
 /// The block of each lane.
 const ORDER: [usize; EIGHT] = [0, 2, 4, 6, 1, 3, 5, 7];
 
-/// Lines for whole eights of blocks, with zeros where there are none; and offset · Σx of each block, by lanes.
+/// Stores lines for whole eights of blocks, padded with zeros; and offset · Σx of each block, by lanes.
 pub(super) fn prepare<B: Blocks>(x: &[i8], activations: &mut Activations) {
     let len = B::FORMAT.len();
     let eights = x.len().div_ceil(EIGHT * len);
@@ -64,10 +65,10 @@ pub(super) fn prepare<B: Blocks>(x: &[i8], activations: &mut Activations) {
     }
 }
 
-/// The bytes of eight blocks, at most.
+/// Maximum bytes of eight blocks.
 const EIGHT_BYTES: usize = EIGHT * 66;
 
-/// The sums of rows that lie one after the other.
+/// Computes the sums of rows that are stored one after another.
 #[inline(always)]
 pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     let block = B::FORMAT.bytes();
@@ -76,8 +77,8 @@ pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     let eights = blocks.div_ceil(EIGHT);
     assert!(bytes.len() == out.len() * row_bytes);
     assert!(x.lines.len() == eights * 4 * B::LINES && x.start.len() == eights);
-    // Of a row that ends between eights, the blocks that are left go by pairs. A block too many is the next row's: whatever it is, its activations
-    // are 0. The last row has none behind it.
+    // If a row ends between eights, the remaining blocks are processed in pairs. An extra block belongs to the next
+    // row: its activations are 0, so its content does not matter. The last row has no row after it.
     let rest = blocks % EIGHT;
     let pairs = rest.div_ceil(2);
     let mut last = [0; EIGHT_BYTES];
@@ -86,8 +87,8 @@ pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     let count = out.len();
     let rows = bytes.chunks_exact(row_bytes).zip(out);
     for (number, (row, out)) in rows.enumerate() {
-        // SAFETY: the caller has the set. Eight blocks lie in each part, so many pairs of them in the rest and in the copy, and activations for as many
-        // at each `at`.
+        // SAFETY: the caller has the set. Eight blocks lie in each part, so many pairs of them in the rest and in the
+        // copy, and activations for as many at each `at`.
         unsafe {
             let mut sum = _mm256_setzero_si256();
             for (at, part) in row.chunks_exact(EIGHT * block).enumerate() {
@@ -111,10 +112,11 @@ pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     }
 }
 
-/// dot · d · 2²⁴ of eight blocks, or of the first `pairs` pairs of them, in four sums.
+/// Returns dot · d · 2²⁴ of eight blocks, or of the first `pairs` pairs of them, in four sums.
 ///
 /// # Safety
-/// There must be so many blocks, and the activations of the eight `at`, with zeros for those that a row has not; the set must run here.
+/// There must be so many blocks, and the activations of the eight `at`, with zeros for those that a row has not; the
+/// set must run here.
 #[inline(always)]
 unsafe fn eight<B: Blocks, const ALL: bool>(
     blocks: *const u8,
@@ -137,8 +139,8 @@ unsafe fn eight<B: Blocks, const ALL: bool>(
     }
 }
 
-/// Σ code · x of a pair of blocks, 0 of those behind `pairs` of them where not all are there. No closure: called in several places, one is not
-/// compiled for the set.
+/// Returns Σ code · x of a pair of blocks, and 0 for pairs beyond `pairs` if not all exist. This is no closure: one
+/// that is called in several places is not compiled for the set.
 ///
 /// # Safety
 /// As [`eight`]'s.
@@ -161,8 +163,8 @@ unsafe fn two<B: Blocks, const ALL: bool>(
     }
 }
 
-/// The scales of eight blocks, by lanes, 0 from the block `count` on where not all are there: put together in whole registers, since the vectors'
-/// ports have enough to do.
+/// Returns the scales of eight blocks, by lanes, 0 from the block `count` on if not all exist. They are combined in
+/// general registers, because the vector ports are already busy.
 ///
 /// # Safety
 /// There must be so many blocks; the set must run here.
@@ -182,7 +184,7 @@ unsafe fn scales<B: Blocks, const ALL: bool>(blocks: *const u8, count: usize) ->
     unsafe { _mm_set_epi64x(four(4), four(0)) }
 }
 
-/// dot · d · 2²⁴; see the module.
+/// Returns dot · d · 2²⁴; see the module.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn scaled(dots: __m256i, scales: __m128i) -> __m256i {
@@ -193,9 +195,9 @@ fn scaled(dots: __m256i, scales: __m128i) -> __m256i {
         _mm256_and_si256(bits, _mm256_set1_epi32(0x3FF)),
         _mm256_and_si256(normal, _mm256_set1_epi32(0x400)),
     );
-    // The exponent less 1, or that of a subnormal, 0.
+    // The exponent less 1, or 0 for a subnormal.
     let shifts = _mm256_add_epi32(exponents, normal);
-    // Not 0, of the scale's sign.
+    // Not 0, with the scale's sign.
     let signs = _mm256_or_si256(_mm256_slli_epi32::<16>(bits), _mm256_set1_epi32(1));
     let products = _mm256_mullo_epi32(_mm256_sign_epi32(dots, signs), mantissas);
     let low = _mm256_sllv_epi64(
@@ -209,7 +211,7 @@ fn scaled(dots: __m256i, scales: __m128i) -> __m256i {
     _mm256_add_epi64(low, high)
 }
 
-/// Sixteen bytes of each of two addresses.
+/// Loads sixteen bytes from each of two addresses.
 ///
 /// # Safety
 /// They must lie there, and the set must run here.
@@ -219,7 +221,7 @@ pub(super) unsafe fn load_two(first: *const u8, second: *const u8) -> __m256i {
     unsafe { _mm256_loadu2_m128i(second.cast(), first.cast()) }
 }
 
-/// Half a line.
+/// Loads half a line.
 ///
 /// # Safety
 /// It must lie there, and the set must run here.
@@ -229,10 +231,10 @@ pub(super) unsafe fn load_half(lines: *const Line, half: usize) -> __m256i {
     unsafe { _mm256_load_si256(lines.cast::<__m256i>().add(half)) }
 }
 
-/// The kernels of a format, compiled for the set.
+/// Defines the kernels of a format, compiled for the set.
 macro_rules! kernels {
     ($blocks:ty) => {
-        /// Activations in the order of the blocks' bytes; see [`blocks`](super::blocks).
+        /// Stores activations in the order of the blocks' bytes; see [`blocks`](super::blocks).
         pub(in crate::simd) fn prepare(
             x: &[i8],
             activations: &mut crate::simd::linear::Activations,
@@ -240,7 +242,7 @@ macro_rules! kernels {
             super::blocks::prepare::<$blocks>(x, activations);
         }
 
-        /// Rows as they lie; see [`blocks`](super::blocks).
+        /// Processes rows in place; see [`blocks`](super::blocks).
         #[target_feature(enable = "avx2")]
         pub(in crate::simd) fn rows(
             bytes: &[u8],

@@ -1,4 +1,4 @@
-//! Rows of five ternary columns a byte, as they lie: bytes as [TQ1_0](super::tq1_0) has them, twelve for 60 columns.
+//! Rows of five ternary columns per byte, in place: bytes as in [TQ1_0](super::tq1_0), twelve for 60 columns.
 
 use std::arch::x86_64::*;
 
@@ -7,18 +7,19 @@ use super::sums::{fold_four, four_sums, store_four};
 use super::tq1_0::{MOST, digits};
 use crate::simd::linear::{Activations, Line, Start};
 
-/// Columns of a group.
+/// Columns per group.
 const COLS: usize = 60;
-/// Its bytes.
+/// Bytes per group.
 const BYTES: usize = 12;
-/// Lines that two vectors of bytes meet.
+/// Lines for two vectors of bytes.
 const LINES: usize = 5;
 
 /// Vectors whose sums fit 16 bits.
 const FLUSH: usize = 12;
 const _: () = assert!(FLUSH as i32 * MOST <= i16::MAX as i32);
 
-/// For each vector of bytes the activations of their first digits, of their second, and so on; and −Σx.
+/// Stores for each vector of bytes the activations of their first digits, then of their second ones, and so on; and
+/// −Σx.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.len = x.len();
     let vectors = (x.len().div_ceil(COLS) * BYTES).div_ceil(32);
@@ -35,7 +36,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.start = vec![Start([-sum; 16])];
 }
 
-/// Four rows at a time, as they lie.
+/// Processes four rows at a time, in place.
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let row_bytes = x.len.div_ceil(COLS) * BYTES;

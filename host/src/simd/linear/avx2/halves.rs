@@ -1,4 +1,4 @@
-//! Rows of blocks times activations of 16 bits, eight rows at a time: codes are widened to 16 bits for `vpmaddwd`.
+//! Rows of blocks times 16-bit activations, eight rows at a time: codes are widened to 16 bits for `vpmaddwd`.
 
 use std::arch::x86_64::*;
 

@@ -1,15 +1,16 @@
-//! Four rows of four bits in each 16-bit lane. Rows 0 and 1 are the halves of a column's first byte, rows 2 and 3 those of its second:
-//! with the first bytes of eight columns side by side, and the second ones, a lane is four columns of one row.
+//! Four rows of four bits in each 16-bit lane. Rows 0 and 1 are the halves of a column's first byte, rows 2 and 3 those
+//! of its second: with the first bytes of eight columns side by side, then the second ones, a lane has four columns of
+//! one row.
 
 use std::arch::x86_64::*;
 
 use super::sums::store_four;
 use crate::simd::linear::{Activations, Line, Start};
 
-/// Bytes of a tile of eight columns.
+/// Bytes per tile of eight columns.
 const TILE: usize = 16;
 
-/// The activations of each tile twice, and −8·Σx.
+/// Stores the activations of each tile twice, and −8·Σx.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.len = x.len();
     activations.lines = vec![Line([0; 64]); x.len().div_ceil(32)];
@@ -23,7 +24,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.start = vec![Start([-8 * sum; 16])];
 }
 
-/// Group after group, as they lie.
+/// Processes group after group, in place.
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let group_bytes = x.len.div_ceil(8) * TILE;
@@ -49,7 +50,7 @@ pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     }
 }
 
-/// Adds the products of two tiles: two of at most 15·127 meet in 16 bits.
+/// Adds the products of two tiles: two of at most 15·127 are added in 16 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn add([lower, upper]: &mut [__m256i; 2], bytes: __m256i, x: __m256i) {
@@ -57,7 +58,7 @@ fn add([lower, upper]: &mut [__m256i; 2], bytes: __m256i, x: __m256i) {
         0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15,
     ));
     let nibble = _mm256_set1_epi8(15);
-    // Row 3 is in two's complement: its sign flipped, it is the weight plus 8 too.
+    // Row 3 is in two's complement: with its sign flipped, it is the weight plus 8 too.
     let flip = _mm256_setr_epi64x(0, 0x0808_0808_0808_0808, 0, 0x0808_0808_0808_0808);
     let bytes = _mm256_shuffle_epi8(bytes, halves);
     let low = _mm256_and_si256(bytes, nibble);
@@ -70,7 +71,8 @@ fn add([lower, upper]: &mut [__m256i; 2], bytes: __m256i, x: __m256i) {
     }
 }
 
-/// The sums of four rows. Of each four lanes, two are of row 0 and two of row 2, and in the other vector of rows 1 and 3.
+/// Returns the sums of four rows. Of every four lanes, two are of row 0 and two of row 2, and in the other vector of
+/// rows 1 and 3.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn four([lower, upper]: [__m256i; 2]) -> __m128i {

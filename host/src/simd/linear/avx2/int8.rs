@@ -5,12 +5,12 @@ use std::arch::x86_64::*;
 use super::total;
 use crate::simd::linear::Activations;
 
-/// Lines as they lie.
+/// Stores the activations in order.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.set(x);
 }
 
-/// Row after row, as they lie.
+/// Processes row after row, in place.
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     assert!(bytes.len() == out.len() * x.len && x.lines.len() == x.len.div_ceil(64));

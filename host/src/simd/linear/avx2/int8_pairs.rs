@@ -1,15 +1,15 @@
-//! Four rows of pairs of columns, e + 256·o in 16 bits: the lower byte is e, the upper one o, less 1 where e is negative. A vector is four
-//! rows by eight columns, and two products of 16 bits are at most 2·128·127.
+//! Four rows of pairs of columns, e + 256·o in 16 bits: the lower byte is e, the upper one o, less 1 if e is negative.
+//! A vector is four rows by eight columns, and two products of 16 bits are at most 2·128·127.
 
 use std::arch::x86_64::*;
 
 use super::sums::{four_sums, store_four};
 use crate::simd::linear::{Activations, Line};
 
-/// Bytes of a tile of eight columns.
+/// Bytes per tile of eight columns.
 const TILE: usize = 32;
 
-/// A line a tile: the activations of its even columns in 16 bits, for each row, and those of its odd ones.
+/// Stores a line per tile: the activations of its even columns in 16 bits, for each row, and those of its odd ones.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.len = x.len();
     activations.lines = vec![Line([0; 64]); x.len().div_ceil(8)];
@@ -25,7 +25,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     }
 }
 
-/// Group after group, as they lie.
+/// Processes group after group, in place.
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let group_bytes = x.len.div_ceil(8) * TILE;

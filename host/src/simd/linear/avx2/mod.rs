@@ -1,8 +1,8 @@
 //! Rows of weights times activations, 32 bytes at a time.
 //!
-//! `vpmaddubsw` adds two products in 16 bits with saturation: exact for codes of 0 to 15, whose two products are at most
-//! 2·15·127 = 3,810, and for magnitudes of int8, 2·128·127 = 32,512, where activations take the weights' signs. Rows of int8 are
-//! widened to 16 bits for `vpmaddwd`.
+//! `vpmaddubsw` adds two products in 16 bits with saturation: exact for codes of 0 to 15, whose two products are at
+//! most 2·15·127 = 3,810, and for magnitudes of int8, 2·128·127 = 32,512, if activations take the weights' signs. Rows
+//! of int8 are widened to 16 bits for `vpmaddwd`.
 
 use std::arch::x86_64::*;
 
@@ -45,7 +45,7 @@ pub(in crate::simd) const KERNELS: Linear = Linear {
     }),
 };
 
-/// Rows of a layout by a vector.
+/// Returns the kernel for rows of a layout times a vector.
 fn vector(layout: Layout) -> Option<Vector> {
     let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
         Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
@@ -64,14 +64,14 @@ fn vector(layout: Layout) -> Option<Vector> {
     Some(Vector { prepare, rows })
 }
 
-/// Where four rows begin. Where there are fewer, the last stands for those that lack; their sums are left out.
+/// Returns the addresses of four rows. If there are fewer, the last replaces missing ones; their sums are left out.
 #[inline]
 fn four_rows(bytes: &[u8], row_bytes: usize, first: usize, count: usize) -> [*const u8; 4] {
     let row = |row: usize| bytes[(first + row).min(count - 1) * row_bytes..].as_ptr();
     [row(0), row(1), row(2), row(3)]
 }
 
-/// The sum of eight lanes.
+/// Returns the sum of eight lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn total(lanes: __m256i) -> i32 {

@@ -1,4 +1,4 @@
-//! Q2_0 as it lies: a scale and sixteen bytes, value 4·m + n in field n of byte m.
+//! Q2_0 in place: a scale and sixteen bytes, with value 4·m + n in field n of byte m.
 
 use std::arch::x86_64::*;
 
@@ -26,7 +26,7 @@ impl Blocks for Q2_0 {
         }
     }
 
-    /// Eight products of at most 3·127 meet in 16 bits.
+    /// Eight products of at most 3·127 are added in 16 bits.
     #[inline(always)]
     unsafe fn two(blocks: *const u8, lines: *const Line) -> __m256i {
         // SAFETY: as the caller promises.

@@ -1,4 +1,4 @@
-//! Q4_0 as it lies: a scale and sixteen bytes, value m in the lower half of byte m, value 16 + m in the upper one.
+//! Q4_0 in place: a scale and sixteen bytes, with value m in the lower half of byte m, value 16 + m in the upper one.
 
 use std::arch::x86_64::*;
 
@@ -23,7 +23,7 @@ impl Blocks for Q4_0 {
         halves(x, lines);
     }
 
-    /// Four products of at most 15·127 meet in 16 bits.
+    /// Four products of at most 15·127 are added in 16 bits.
     #[inline(always)]
     unsafe fn two(blocks: *const u8, lines: *const Line) -> __m256i {
         // SAFETY: as the caller promises.

@@ -1,5 +1,5 @@
-//! Q8_0 as it lies: a scale and 32 codes. `vpmaddubsw` takes |w| and x with the sign of w: two products are at most 2·128·127 = 32,512,
-//! since no activation is −128.
+//! Q8_0 in place: a scale and 32 codes. `vpmaddubsw` multiplies |w| by x with the sign of w: two products are at most
+//! 2·128·127 = 32,512, because no activation is −128.
 
 use std::arch::x86_64::*;
 
@@ -42,7 +42,7 @@ impl Blocks for Q8_0 {
     }
 }
 
-/// The first sixteen activations of each of two blocks of 32, and then the others.
+/// Stores the first sixteen activations of each of two blocks of 32, and then the others.
 pub(super) fn halves(x: &[i8], lines: &mut [i8]) {
     for (block, x) in x.chunks_exact(32).enumerate() {
         lines[16 * block..][..16].copy_from_slice(&x[..16]);

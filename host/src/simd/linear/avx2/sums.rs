@@ -1,8 +1,8 @@
-//! From the lanes of vectors to their sums.
+//! Sums the lanes of vectors.
 
 use std::arch::x86_64::*;
 
-/// Four vectors folded: lane 4·i + r is the sum of lanes 4·i to 4·i + 3 of vector r.
+/// Folds four vectors: lane 4·i + r is the sum of lanes 4·i to 4·i + 3 of vector r.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn fold_four([a, b, c, d]: [__m256i; 4]) -> __m256i {
@@ -11,7 +11,7 @@ pub(in crate::simd) fn fold_four([a, b, c, d]: [__m256i; 4]) -> __m256i {
     _mm256_add_epi32(_mm256_unpacklo_epi64(ab, cd), _mm256_unpackhi_epi64(ab, cd))
 }
 
-/// Eight vectors folded: lane r is the sum of all lanes of vector r.
+/// Folds eight vectors: lane r is the sum of all lanes of vector r.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn fold_eight([a, b, c, d, e, f, g, h]: [__m256i; 8]) -> __m256i {
@@ -22,7 +22,7 @@ pub(in crate::simd) fn fold_eight([a, b, c, d, e, f, g, h]: [__m256i; 8]) -> __m
     )
 }
 
-/// The four sums of a folded vector: of its lanes r and r + 4.
+/// Returns the four sums of a folded vector: of its lanes r and r + 4.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn four_sums(folded: __m256i) -> __m128i {
@@ -32,7 +32,7 @@ pub(in crate::simd) fn four_sums(folded: __m256i) -> __m128i {
     )
 }
 
-/// Four sums, or as many as there is room for.
+/// Stores four sums, or as many as there is room for.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn store_four(sums: __m128i, out: &mut [i32]) {

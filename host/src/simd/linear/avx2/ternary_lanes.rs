@@ -1,4 +1,5 @@
-//! Two ternary rows in each 16-bit lane, eight rows a group: 16 columns a vector. See [`lanes`](crate::simd::linear::lanes).
+//! Two ternary rows in each 16-bit lane, eight rows per group: 16 columns per vector. See
+//! [`lanes`](crate::simd::linear::lanes).
 //!
 //! A 16-bit lane adds up 40 of `vpmaddubsw`'s sums, at most 40·2·3·127 = 30,480, before it is widened.
 
@@ -9,14 +10,14 @@ use crate::simd::linear::{Activations, lanes};
 /// Bytes of 64 columns of a group.
 const BLOCK: usize = 128;
 
-/// Words of 32 columns before sums are widened: two vectors each.
+/// Words of 32 columns, two vectors each, before sums are widened.
 const FLUSH: usize = 20;
 
-/// A group of eight rows at a time.
+/// Processes a group of eight rows at a time.
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let group_bytes = x.len.div_ceil(64) * BLOCK;
-    // Bytes k of each four words side by side.
+    // Bytes k of every four words side by side.
     let order = _mm256_broadcastsi128_si256(_mm_setr_epi8(
         0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15,
     ));

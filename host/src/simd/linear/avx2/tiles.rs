@@ -116,13 +116,13 @@ fn small<const FLUSH: usize>(panel: &[Group], strip: &[Word], sums: &mut [TileSu
     }
 }
 
-/// First rows of weights and of activations of the parts of a tile of so many rows of activations.
+/// Returns the first rows of weights and of activations of the parts of a tile with so many rows of activations.
 fn parts(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     let acts = (0..rows.min(STRIP)).step_by(4);
     acts.flat_map(|acts| (0..ROWS).step_by(16).map(move |rows| (rows, acts)))
 }
 
-/// Codes of 16 rows from a multiple of 16 on.
+/// Loads codes of 16 rows from a multiple of 16 on.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load(group: &Group, rows: usize) -> [__m256i; 2] {

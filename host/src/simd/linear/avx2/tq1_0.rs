@@ -1,7 +1,8 @@
-//! TQ1_0 as it lies: five digits of base 3 a byte, the first the most significant, of a fraction of 256.
+//! TQ1_0 in place: five digits of base 3 per byte, the first the most significant, of a fraction of 256.
 //!
-//! Three times a byte modulo 256 is the fraction without its first digit, and the digit is how many of 256/3 and 512/3 the byte passes. The
-//! signs of bytes flipped, for signed comparisons, three times a byte is flipped as well: 3·(t + 128) is 3·t + 128 modulo 256.
+//! Three times a byte modulo 256 is the fraction without its first digit, and the digit is the number of 256/3 and
+//! 512/3 that the byte passes. With the signs of bytes flipped, for signed comparisons, three times a byte is flipped
+//! as well: 3·(t + 128) is 3·t + 128 modulo 256.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -17,14 +18,15 @@ kernels!(Tq1_0);
 
 /// Bytes of a block.
 const BLOCK: usize = 54;
-/// Where the second vector of bytes begins, so that it ends with the block.
+/// Start of the second vector of bytes, which ends with the block.
 const SECOND: usize = BLOCK - 32;
 
 impl Blocks for Tq1_0 {
     const FORMAT: Format = Format::Tq1_0;
     const LINES: usize = 10;
 
-    /// Digit n of byte m is value 32·n + m, of byte 32 + m 160 + 16·n + m, of byte 48 + m 240 + 4·n + m; the last four bytes hold four.
+    /// Digit n of byte m is value 32·n + m, of byte 32 + m 160 + 16·n + m, of byte 48 + m 240 + 4·n + m; the last four
+    /// bytes hold four.
     fn prepare(x: &[i8], lines: &mut [i8]) {
         for (x, lines) in x.chunks_exact(256).zip(lines.chunks_exact_mut(10 * 32)) {
             let (first, second) = lines.split_at_mut(5 * 32);
@@ -52,7 +54,7 @@ impl Blocks for Tq1_0 {
     }
 }
 
-/// Σ digit · x of a block.
+/// Returns Σ digit · x of a block.
 ///
 /// # Safety
 /// There must be a block, and five lines; the set must run here.
@@ -67,10 +69,10 @@ unsafe fn block(block: *const u8, lines: *const Line) -> __m256i {
     }
 }
 
-/// The most that [`digits`] adds to 16 bits.
+/// Maximum that [`digits`] adds to 16 bits.
 pub(super) const MOST: i32 = 5 * 2 * 2 * 127;
 
-/// Adds Σ digit · x of 32 bytes, in 16 bits; the activations are halves of lines from one on.
+/// Adds Σ digit · x of 32 bytes, in 16 bits; the activations are consecutive halves of lines.
 ///
 /// # Safety
 /// Five halves must lie there; the set must run here.
@@ -83,7 +85,7 @@ pub(super) unsafe fn digits(
 ) -> __m256i {
     // SAFETY: as the caller promises.
     unsafe {
-        // 85 and 170, the signs flipped.
+        // 85 and 170, with the signs flipped.
         let (one, two) = (_mm256_set1_epi8(-43), _mm256_set1_epi8(42));
         let mut sum = sum;
         let mut t = _mm256_xor_si256(bytes, _mm256_set1_epi8(i8::MIN));
@@ -98,8 +100,8 @@ pub(super) unsafe fn digits(
     }
 }
 
-/// 3·t modulo 256 of each byte. The second addition is not left to the compiler, which would make multiplications by 9, 27 and 81 out of a
-/// chain of these: three instructions or more for bytes.
+/// Returns 3·t modulo 256 of each byte. The second addition is hidden from the compiler, which would convert a chain of
+/// these to multiplications by 9, 27 and 81: three instructions or more for bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn triple(t: __m256i) -> __m256i {

@@ -1,5 +1,5 @@
-//! TQ2_0 as it lies. Bits 2·n and 2·n + 1 of byte 32·h + m of a block are the code plus 1 of value 128·h + 32·n + m, so a vector of
-//! activations meets a field of a half's bytes.
+//! TQ2_0 in place. Bits 2·n and 2·n + 1 of byte 32·h + m of a block are the code plus 1 of value 128·h + 32·n + m, so a
+//! vector of activations is multiplied with a field of a half's bytes.
 //!
 //! A 16-bit lane adds up eight of `vpmaddubsw`'s sums, at most 8·2·3·127 = 6,096, before it is widened.
 
@@ -12,10 +12,10 @@ use tercet_core::block::Format;
 
 /// Bytes of a block.
 const BLOCK: usize = 66;
-/// Values of one.
+/// Values per block.
 const VALUES: usize = 256;
 
-/// Lines as they lie, and −Σx of each block.
+/// Stores the activations in order, and −Σx of each block.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.set(x);
     activations
@@ -26,7 +26,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
         }));
 }
 
-/// Row after row, as they lie.
+/// Processes row after row, in place.
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     let row_bytes = x.len / VALUES * BLOCK;

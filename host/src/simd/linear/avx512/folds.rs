@@ -1,8 +1,8 @@
-//! From the lanes of many vectors to one of their sums.
+//! Sums the lanes of many vectors into one vector.
 
 use std::arch::x86_64::*;
 
-/// Four vectors folded: lane 4·i + r is the sum of lanes 4·i to 4·i + 3 of vector r.
+/// Folds four vectors: lane 4·i + r is the sum of lanes 4·i to 4·i + 3 of vector r.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(in crate::simd) fn fold_four([a, b, c, d]: [__m512i; 4]) -> __m512i {
@@ -11,7 +11,7 @@ pub(in crate::simd) fn fold_four([a, b, c, d]: [__m512i; 4]) -> __m512i {
     _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd))
 }
 
-/// Four folded vectors as one: lane 4·b + r is the sum of all lanes of vector r of the b-th four.
+/// Combines four folded vectors: lane 4·b + r is the sum of all lanes of vector r of the b-th four.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(in crate::simd) fn fold_fours([a, b, c, d]: [__m512i; 4]) -> __m512i {

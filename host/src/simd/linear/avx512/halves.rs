@@ -1,4 +1,5 @@
-//! Rows of blocks times activations of 16 bits, sixteen rows at a time: a block's codes are one vector of 16 bits for `vpmaddwd`.
+//! Rows of blocks times 16-bit activations, sixteen rows at a time: a block's codes are one vector of 16 bits for
+//! `vpmaddwd`.
 
 use std::arch::x86_64::*;
 

@@ -1,4 +1,4 @@
-//! Rows of weights times activations of 16 bits, 64 bytes at a time; all else is AVX2's.
+//! Rows of weights times 16-bit activations, 64 bytes at a time; all else is AVX2's.
 
 pub(in crate::simd) mod folds;
 pub(in crate::simd) mod halves;

@@ -1,7 +1,7 @@
-//! Rows of GGUF's blocks: sixteen blocks at a time, in two rows, so that activations are loaded once for both.
+//! Rows of GGUF blocks: sixteen blocks at a time, in two rows, so that activations are loaded once for both.
 //!
-//! A format gives the dot products of four blocks without their offset, folded or not; sixteen of them are one vector, which meets the
-//! sixteen scales.
+//! A format computes the dot products of four blocks without their offset, folded or not; sixteen of them are one
+//! vector, which is multiplied with the sixteen scales.
 
 use std::arch::x86_64::*;
 
@@ -14,28 +14,28 @@ use crate::simd::linear::{Activations, Line, Start};
 
 /// How the blocks of a format are multiplied.
 ///
-/// Its functions are for [`rows`] and [`prepare`] alone, which have the set.
+/// Only [`rows`] and [`prepare`], which have the set, use these functions.
 pub(super) trait Blocks: Sized {
     /// The format.
     const FORMAT: Format;
-    /// Lines of activations that four blocks meet.
+    /// Lines of activations for four blocks.
     const LINES: usize;
-    /// From the block of a lane to that of the next: 1, or 4, where lane 4·i + r is block 4·r + i of sixteen.
+    /// Distance from the block of a lane to that of the next: 1, or 4 if lane 4·i + r is block 4·r + i of sixteen.
     const STEP: usize;
 
     /// Orders the activations of four blocks.
     unsafe fn prepare(x: &[i8], lines: &mut [Line]);
 
-    /// Σ code · x of four blocks in two rows, spread over lanes.
+    /// Returns Σ code · x of four blocks in two rows, spread over lanes.
     ///
     /// # Safety
     /// There must be the bytes of four blocks at either address, and [`Self::LINES`] lines.
     unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2];
 
-    /// Four of those as one, a lane a block.
+    /// Combines four of those into one, with a lane per block.
     unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i;
 
-    /// The scales of sixteen blocks, by lanes.
+    /// Returns the scales of sixteen blocks, by lanes.
     ///
     /// # Safety
     /// There must be sixteen blocks.
@@ -49,7 +49,7 @@ pub(super) trait Blocks: Sized {
 /// Blocks that are multiplied before their scales are.
 const SIXTEEN: usize = 16;
 
-/// Lines for whole sixteens of blocks, with zeros where there are none; and offset · Σx of each block, by lanes.
+/// Stores lines for whole sixteens of blocks, padded with zeros; and offset · Σx of each block, by lanes.
 #[inline(always)]
 pub(super) fn prepare<B: Blocks>(x: &[i8], activations: &mut Activations) {
     let len = B::FORMAT.len();
@@ -83,10 +83,10 @@ pub(super) fn prepare<B: Blocks>(x: &[i8], activations: &mut Activations) {
     }
 }
 
-/// Bytes of four blocks, at most.
+/// Maximum bytes of four blocks.
 const FOUR_BYTES: usize = 4 * 66;
 
-/// The sums of rows that lie one after the other.
+/// Computes the sums of rows that are stored one after another.
 #[inline(always)]
 pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     let block = B::FORMAT.bytes();
@@ -97,13 +97,13 @@ pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     assert!(x.lines.len() == sixteens * 4 * B::LINES && x.start.len() == sixteens);
     let ahead = (2 * row_bytes).max(AHEAD);
     for (pair, out) in bytes.chunks(2 * row_bytes).zip(out.chunks_mut(2)) {
-        // The last of an odd number keeps itself company.
+        // The last row of an odd number is paired with itself.
         let rows = [&pair[..row_bytes], &pair[pair.len() - row_bytes..]];
         // SAFETY: the caller has the set.
         let mut sums = unsafe { [Scaled::new(), Scaled::new()] };
         for at in 0..blocks / SIXTEEN {
             let first = at * SIXTEEN * block;
-            // The two rows of the next pair lie behind these two, in order.
+            // The two rows of the next pair are after these two, in order.
             let next = pair.as_ptr().wrapping_add(ahead + 2 * first);
             // SAFETY: the rows have sixteen blocks there, and the activations as many.
             unsafe { sixteen::<B, SIXTEEN>(rows, x, at, &mut sums, SIXTEEN, next) };
@@ -129,7 +129,7 @@ pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     }
 }
 
-/// How far ahead of its use a row is asked for at least, in bytes.
+/// Minimum prefetch distance of a row in bytes.
 const AHEAD: usize = 4096;
 
 /// Adds the products of `count` blocks, the first `WHOLE` of them in whole fours.
@@ -192,8 +192,8 @@ unsafe fn sixteen<B: Blocks, const WHOLE: usize>(
     }
 }
 
-/// The scales of sixteen blocks by lanes, 0 where there is no block: put together four at a time in whole registers, since the vectors'
-/// ports have enough to do.
+/// Returns the scales of sixteen blocks by lanes, 0 if there is no block. They are combined four at a time in general
+/// registers, because the vector ports are already busy.
 ///
 /// # Safety
 /// There must be `count` blocks; the set must run here.
@@ -211,7 +211,7 @@ pub(super) unsafe fn scales<B: Blocks>(blocks: *const u8, count: usize) -> __m25
     }
 }
 
-/// The scales of four lanes.
+/// Returns the scales of four lanes.
 ///
 /// # Safety
 /// There must be `count` blocks.
@@ -232,10 +232,10 @@ unsafe fn four_scales<B: Blocks>(blocks: *const u8, count: usize, four: usize) -
     scales
 }
 
-/// The kernels of a format, compiled for the set.
+/// Defines the kernels of a format, compiled for the set.
 macro_rules! kernels {
     ($blocks:ty) => {
-        /// Activations in the order of the blocks' bytes; see `blocks`.
+        /// Stores activations in the order of the blocks' bytes; see `blocks`.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
         pub(in crate::simd) fn prepare(
             x: &[i8],
@@ -244,7 +244,7 @@ macro_rules! kernels {
             crate::simd::avx512_vnni::linear::blocks::prepare::<$blocks>(x, activations);
         }
 
-        /// Rows as they lie; see `blocks`.
+        /// Processes rows in place; see `blocks`.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
         pub(in crate::simd) fn rows(
             bytes: &[u8],

@@ -1,7 +1,8 @@
-//! Rows of five ternary columns a byte, as they lie: bytes as [TQ1_0](super::tq1_0) has them, and its products.
+//! Rows of five ternary columns per byte, in place: bytes as in [TQ1_0](super::tq1_0), and its products.
 //!
-//! Twelve bytes are 60 columns, so rows are whole numbers of three lanes. Rows of up to five of these groups meet activations that stay
-//! in registers: four rows a vector, or two, or one, and their sums are folded sixteen at a time.
+//! Twelve bytes are 60 columns, so rows are whole numbers of three lanes. Rows with up to five of these groups are
+//! multiplied with activations that stay in registers: four rows per vector, or two, or one, and their sums are folded
+//! sixteen at a time.
 
 use std::arch::x86_64::*;
 
@@ -10,14 +11,14 @@ use super::tq1_0::{add, digits, total};
 use super::{AHEAD, four_rows, load, load_lines, prefetch};
 use crate::simd::linear::{Activations, Line, Start};
 
-/// Columns of a group.
+/// Columns per group.
 const COLS: usize = 60;
-/// Its bytes.
+/// Bytes per group.
 const BYTES: usize = 12;
-/// Digits of a byte.
+/// Digits per byte.
 const DIGITS: usize = 5;
 
-/// Rows of so many groups in a vector.
+/// Returns the number of rows with so many groups in a vector.
 const fn per_vector(groups: usize) -> usize {
     match groups {
         1 => 4,
@@ -26,7 +27,8 @@ const fn per_vector(groups: usize) -> usize {
     }
 }
 
-/// For each vector of bytes the activations of their first digits, of their second, and so on; and −Σx.
+/// Stores for each vector of bytes the activations of their first digits, then of their second ones, and so on; and
+/// −Σx.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.len = x.len();
     let groups = x.len().div_ceil(COLS);
@@ -47,7 +49,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.start = vec![Start([-sum; 16])];
 }
 
-/// Row after row, as they lie.
+/// Processes row after row, in place.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let groups = x.len.div_ceil(COLS);
@@ -64,7 +66,7 @@ pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
 /// Groups whose bytes fit a vector.
 const SHORT: usize = 5;
 
-/// Rows of at most a vector, `ROWS` of them in each.
+/// Processes rows of at most a vector, `ROWS` of them in each.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn short<const ROWS: usize>(bytes: &[u8], x: &Activations, out: &mut [i32]) {
@@ -93,13 +95,13 @@ fn short<const ROWS: usize>(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     }
 }
 
-/// Σ digit · x of sixteen rows.
+/// Returns Σ digit · x of sixteen rows.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn sixteen<const ROWS: usize>(bytes: &[u8], row_bytes: usize, x: [__m512i; DIGITS]) -> __m512i {
     assert!(bytes.len() >= 16 * row_bytes);
     let mask = 0xFFFF >> (16 - ROWS * row_bytes / 4);
-    // Each row begins where its part of a vector does; what follows it there meets no activations.
+    // Each row begins at its part of a vector; the bytes after it in that part are not multiplied with activations.
     let order = match ROWS {
         4 => _mm512_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11),
         2 => _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9, 10, 11, 11, 11),
@@ -123,7 +125,7 @@ fn sixteen<const ROWS: usize>(bytes: &[u8], row_bytes: usize, x: [__m512i; DIGIT
             let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
             _mm512_permutexvar_epi32(order, fours[0])
         }
-        // Two quarters a row: those of even rows, then of odd ones, of eight.
+        // Two quarters per row: those of even rows, then of odd ones, of eight.
         2 => {
             let sums = _mm512_add_epi32(
                 _mm512_shuffle_i32x4::<0b10_00_10_00>(fours[0], fours[1]),
@@ -137,7 +139,8 @@ fn sixteen<const ROWS: usize>(bytes: &[u8], row_bytes: usize, x: [__m512i; DIGIT
     _mm512_srai_epi32::<8>(sums)
 }
 
-/// Longer rows, four at a time, so that activations are loaded once for all. A lane's terms stay below 205·3·5·4·255·127 < 2²⁹.
+/// Processes longer rows, four at a time, so that activations are loaded once for all. A lane's terms stay below
+/// 205·3·5·4·255·127 < 2²⁹.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn long(bytes: &[u8], x: &Activations, out: &mut [i32]) {
@@ -168,7 +171,7 @@ fn long(bytes: &[u8], x: &Activations, out: &mut [i32]) {
                 add(sums, bytes, lines);
             }
         }
-        // Before lanes meet, whose sum may not fit when 256 times too large.
+        // Before lanes are added: their sum may not fit while it is 256 times too large.
         let sums = sums.map(|sums| _mm512_srai_epi32::<8>(total(sums)));
         let sums = _mm_add_epi32(four_sums(fold_four(sums)), start);
         store_four(sums, &mut out[first..]);

@@ -1,5 +1,5 @@
-//! Blocks of 32 and of 64: sixteen bytes of each of four blocks side by side, put there by one shuffle of two vectors, so that four
-//! lanes are one block's.
+//! Blocks of 32 and of 64: sixteen bytes of each of four blocks side by side, gathered by one shuffle of two vectors,
+//! so that four lanes belong to one block.
 
 use std::arch::x86_64::*;
 
@@ -10,7 +10,7 @@ use super::sums::fold_four;
 use super::{load_lines, tq2_0};
 use crate::simd::linear::Line;
 
-/// A format of which four blocks meet [`Fours::LINES`] lines side by side.
+/// A format of which four blocks use [`Fours::LINES`] adjacent lines.
 trait Fours: Sized {
     const FORMAT: Format;
     const LINES: usize;
@@ -25,7 +25,7 @@ trait Fours: Sized {
         }
     }
 
-    /// Σ code · x of four blocks, four lanes each.
+    /// Returns Σ code · x of four blocks, four lanes each.
     ///
     /// # Safety
     /// There must be four blocks, and [`Fours::LINES`] lines; the set must run here.
@@ -67,14 +67,14 @@ impl<F: Fours> Blocks for F {
     }
 }
 
-/// Where sixteen bytes of four blocks lie in two vectors: those from `at` on in the first, and then, from `from` on, those of the second,
-/// where a block begins each `block` bytes.
+/// Returns the places of sixteen bytes of four blocks in two vectors: those from `at` on in the first, and then, from
+/// `from` on, those of the second, if a block begins every `block` bytes.
 const fn places(block: usize, at: usize, from: usize) -> [u8; 64] {
     let mut places = [0; 64];
     let mut byte = 0;
     while byte < 64 {
         let place = byte / 16 * block + at + byte % 16;
-        // The lower six bits are a byte's number, the next one that of the vector.
+        // The lower six bits are a byte's number, the next one selects the vector.
         places[byte] = match place {
             0..64 => place as u8,
             _ => (place - from + 64) as u8,
@@ -84,7 +84,7 @@ const fn places(block: usize, at: usize, from: usize) -> [u8; 64] {
     places
 }
 
-/// Sixteen bytes from `at` on of four blocks, of `block` bytes each, from two vectors `second` bytes apart.
+/// Returns sixteen bytes from `at` on of four blocks with `block` bytes each, from two vectors `second` bytes apart.
 ///
 /// # Safety
 /// There must be 64 bytes at both, and the set must run here.
@@ -99,11 +99,11 @@ unsafe fn gather(blocks: *const u8, second: usize, places: &[u8; 64]) -> __m512i
     }
 }
 
-/// Where the codes of blocks of 18 bytes lie, in vectors 8 bytes apart.
+/// Places of the codes of blocks of 18 bytes, in vectors 8 bytes apart.
 const EIGHTEEN: [u8; 64] = places(18, 2, 8);
 
-/// Where their sixteen scales lie in two vectors: those of a four lie in its first 64 bytes, nine words apart, and lane 4·i + r is block i
-/// of four r. The fours begin the vectors in turn.
+/// Places of their sixteen scales in two vectors: those of four blocks are in their first 64 bytes, nine words apart,
+/// and lane 4·i + r is block i of four r. The fours are at the start of the vectors in turn.
 const SCALES: [u16; 32] = {
     let mut places = [0; 32];
     let mut lane = 0;
@@ -114,7 +114,7 @@ const SCALES: [u16; 32] = {
     places
 };
 
-/// The scales of sixteen of them, by lanes.
+/// Returns the scales of sixteen of them, by lanes.
 ///
 /// # Safety
 /// There must be sixteen blocks, and the set must run here.
@@ -143,7 +143,7 @@ pub(in crate::simd) mod q8_0 {
 
     /// 34 bytes: a scale, 32 codes.
     const FIRST: [u8; 64] = places(34, 2, 64);
-    /// Of vectors that begin at byte 8, so that the last ends with the last block.
+    /// For vectors that begin at byte 8, so that the last ends with the last block.
     const SECOND: [u8; 64] = places(34, 18 - 8, 64);
 
     impl Fours for Q8_0 {

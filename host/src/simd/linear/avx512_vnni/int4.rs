@@ -1,7 +1,8 @@
-//! int4, four rows a group: a column is a byte with rows 0 and 1 in its halves and one with rows 2 and 3, the fourth in two's complement.
+//! int4, four rows per group: a column has a byte with rows 0 and 1 in its halves and one with rows 2 and 3, the fourth
+//! in two's complement.
 //!
-//! With the first bytes of eight columns side by side, and then the second ones, a half of all bytes is two lanes of one row and two
-//! of the row after the next. Codes are the weights and 8, so 8·Σx is taken off.
+//! With the first bytes of eight columns side by side, then the second ones, a half of all bytes has two lanes of one
+//! row and two of the row after the next. Codes are the weights plus 8, so 8·Σx is subtracted.
 
 use std::arch::x86_64::*;
 
@@ -9,7 +10,7 @@ use super::sums::{fold_four, four_sums, store_four};
 use super::{AHEAD, load, prefetch};
 use crate::simd::linear::{Activations, Line, Start};
 
-/// Eight columns, twice, side by side, four of those a line; and −8·Σx.
+/// Stores every eight columns twice, four of these per line; and −8·Σx.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.len = x.len();
@@ -24,7 +25,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.start = vec![Start([-8 * sum; 16])];
 }
 
-/// A group of four rows at a time.
+/// Processes a group of four rows at a time.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let group_bytes = x.len.div_ceil(8) * 16;

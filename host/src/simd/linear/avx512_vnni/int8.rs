@@ -1,5 +1,5 @@
-//! Rows of int8: the sign flipped, a weight is w + 128 without a sign, and Σ (w + 128)·x − 128·Σx is the sum. All of it modulo 2³²,
-//! which the sum itself fits.
+//! Rows of int8: with the sign flipped, a weight is w + 128, unsigned, and Σ (w + 128)·x − 128·Σx is the sum. All of it
+//! is modulo 2³², which the sum itself fits.
 
 use std::arch::x86_64::*;
 
@@ -7,7 +7,7 @@ use super::sums::{fold_four, fold_fours, four_sums, store_four};
 use super::{AHEAD, four_rows, load, prefetch};
 use crate::simd::linear::{Activations, Line, Start};
 
-/// Lines as they lie, and −128·Σx.
+/// Stores the activations in order, and −128·Σx.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.set(x);
@@ -18,7 +18,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.start = vec![Start([-128 * _mm512_reduce_add_epi32(sum); 16])];
 }
 
-/// Row after row, as they lie; the sums of four are folded at once.
+/// Processes row after row, in place; the sums of four are folded at once.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     assert!(bytes.len() == out.len() * x.len && x.lines.len() == x.len.div_ceil(64));
@@ -31,7 +31,7 @@ pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     }
 }
 
-/// Rows whose activations stay in `N` registers: sixteen at a time, so that their sums are one vector.
+/// Processes rows whose activations stay in `N` registers: sixteen at a time, so that their sums are one vector.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn short<const N: usize>(bytes: &[u8], x: &Activations, out: &mut [i32]) {
@@ -41,7 +41,7 @@ fn short<const N: usize>(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     }
     let flip = _mm512_set1_epi8(i8::MIN);
     let start = _mm512_set1_epi32(x.start[0].0[0]);
-    // A row's last vector may read of those behind it, where the activations are 0.
+    // A row's last vector may read bytes of the rows after it, where the activations are 0.
     let beyond = N * 64 - x.len;
     let whole = bytes.len().saturating_sub(beyond) / x.len / 16 * 16;
     let (sixteens, rest) = out.split_at_mut(whole);
@@ -71,7 +71,7 @@ fn short<const N: usize>(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     long(&bytes[whole * x.len..], x, rest);
 }
 
-/// Rows of any length.
+/// Processes rows of any length.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn long(bytes: &[u8], x: &Activations, out: &mut [i32]) {
@@ -88,7 +88,7 @@ fn long(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     }
 }
 
-/// Σ (w + 128)·x, by lanes.
+/// Returns Σ (w + 128)·x, by lanes.
 ///
 /// # Safety
 /// The row must have a byte for each activation, and these their lines.
@@ -128,7 +128,7 @@ unsafe fn dot(row: *const u8, x: &Activations) -> __m512i {
     _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d))
 }
 
-/// Adds the products of 64 weights, their signs flipped.
+/// Adds the products of 64 weights, with their signs flipped.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn add(sum: __m512i, weights: __m512i, line: &Line) -> __m512i {

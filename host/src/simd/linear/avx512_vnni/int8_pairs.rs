@@ -1,14 +1,16 @@
-//! Pairs of int8 columns, four rows a group: each 32-bit lane is a row's next four columns.
+//! Pairs of int8 columns, four rows per group: each 32-bit lane is a row's next four columns.
 //!
-//! A pair e + 256·o has 1 taken from its upper byte where e is negative. So Σ e·x + o·x' is the dot product of the bytes as they lie, and
-//! x' again for each lower byte that is negative. Bytes have their signs flipped for `vpdpbusd`, and 128·Σx is taken off.
+//! In a pair e + 256·o the upper byte is less by 1 if e is negative. So Σ e·x + o·x' is the dot product of the stored
+//! bytes, plus x' for each negative lower byte. Bytes have their signs flipped for `vpdpbusd`, and 128·Σx is
+//! subtracted.
 
 use std::arch::x86_64::*;
 
 use super::{AHEAD, load, prefetch};
 use crate::simd::linear::{Activations, Line};
 
-/// Four lines for each sixteen columns' vector: each four columns four times, then with the odd ones in the even ones' places.
+/// Stores four lines for the vector of every sixteen columns: every four columns four times, then with the odd ones in
+/// the even ones' places.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     super::int8::prepare(x, activations);
@@ -29,7 +31,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.lines = lines;
 }
 
-/// A group of four rows at a time.
+/// Processes a group of four rows at a time.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let group_bytes = x.len.div_ceil(8) * 32;

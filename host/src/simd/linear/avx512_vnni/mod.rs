@@ -1,4 +1,4 @@
-//! Rows of weights times one vector, 64 bytes at a time: `vpdpbusd` multiplies bytes without a sign by activations with one.
+//! Rows of weights times one vector, 64 bytes at a time: `vpdpbusd` multiplies unsigned bytes by signed activations.
 
 use std::arch::x86_64::*;
 
@@ -44,7 +44,7 @@ pub(in crate::simd) const TILES: Tiles = Tiles {
     add: tiles::add,
 };
 
-/// Rows of a layout by a vector.
+/// Returns the kernel for rows of a layout times a vector.
 fn vector(layout: Layout) -> Option<Vector> {
     let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
         Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
@@ -62,7 +62,7 @@ fn vector(layout: Layout) -> Option<Vector> {
     Some(Vector { prepare, rows })
 }
 
-/// Where four rows begin. Where there are fewer, the last stands for those that lack; their sums are left out.
+/// Returns the addresses of four rows. If there are fewer, the last replaces missing ones; their sums are left out.
 #[inline]
 fn four_rows(bytes: &[u8], row_bytes: usize, first: usize, count: usize) -> [*const u8; 4] {
     let row = |row: usize| bytes[(first + row).min(count - 1) * row_bytes..].as_ptr();
@@ -90,10 +90,10 @@ unsafe fn load_lines<const N: usize>(lines: *const Line) -> [__m512i; N] {
     }
 }
 
-/// How far ahead of its use a weight is asked for, in bytes: what memory gives in the time that it takes to answer.
+/// Prefetch distance of weights in bytes: the amount that memory delivers during its latency.
 const AHEAD: usize = 2048;
 
-/// Asks for the line of an address that will be read soon, or lies past the end and will not.
+/// Prefetches the line of an address that will be read soon, or is past the end and will not be read.
 #[inline]
 fn prefetch(address: *const u8) {
     // SAFETY: a prefetch of any address is only a hint.

@@ -1,10 +1,10 @@
-//! From the lanes of vectors to their sums.
+//! Sums the lanes of vectors.
 
 use std::arch::x86_64::*;
 
 pub(super) use crate::simd::avx512::linear::folds::{fold_four, fold_fours};
 
-/// The four sums of a folded vector: of its lanes r, r + 4, r + 8, r + 12.
+/// Returns the four sums of a folded vector: of its lanes r, r + 4, r + 8, r + 12.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn four_sums(folded: __m512i) -> __m128i {
@@ -18,7 +18,7 @@ pub(super) fn four_sums(folded: __m512i) -> __m128i {
     )
 }
 
-/// Four sums, or as many as there is room for.
+/// Stores four sums, or as many as there is room for.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
 pub(super) fn store_four(sums: __m128i, out: &mut [i32]) {
@@ -45,8 +45,8 @@ impl Scaled {
         }
     }
 
-    /// Adds dot · d · 2²⁴ of each block. The scale of f16 times 2²⁴ is a whole number below 2⁴⁰, and exact in f32; a matrix
-    /// refuses rows whose sums could leave 62 bits.
+    /// Adds dot · d · 2²⁴ of each block. The scale of f16 times 2²⁴ is a whole number below 2⁴⁰, and exact in f32; a
+    /// matrix refuses rows whose sums could leave 62 bits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     pub(super) fn add(&mut self, dots: __m512i, scales: __m256i) {
@@ -64,7 +64,7 @@ impl Scaled {
         self.high = _mm512_add_epi64(self.high, high);
     }
 
-    /// The sum of all.
+    /// Returns the total.
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub(super) fn total(self) -> i64 {

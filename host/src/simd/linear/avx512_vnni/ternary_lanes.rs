@@ -1,7 +1,7 @@
-//! Two ternary rows in each 16-bit lane, eight rows a group: 32 columns a vector.
+//! Two ternary rows in each 16-bit lane, eight rows per group: 32 columns per vector.
 //!
-//! Fields are as [`lanes`](crate::simd::linear::lanes) has them. Fields 1 and 3 stay 4 times too large until the end: at most 2¹⁶/8 lanes'
-//! products of 12·127 meet, less than 2²⁴.
+//! Fields are as in [`lanes`](crate::simd::linear::lanes). Fields 1 and 3 stay 4 times too large until the end: at most
+//! 2¹⁶/8 lanes' products of 12·127 are added, less than 2²⁴.
 
 use std::arch::x86_64::*;
 
@@ -12,8 +12,8 @@ use crate::simd::linear::{Activations, Line, lanes};
 /// Bytes of 64 columns of a group.
 const BLOCK: usize = 128;
 
-/// Three lines for each 32 columns: even, even, odd, odd; odd, odd, even, even; odd, even, even, odd, of each eight columns. Then what the
-/// rows of a group begin with, −Σx for first rows and −2·Σx for second ones.
+/// Stores three lines for every 32 columns: even, even, odd, odd; odd, odd, even, even; odd, even, even, odd, of every
+/// eight columns. Then the initial sums of a group's rows, −Σx for first rows and −2·Σx for second ones.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.len = x.len();
@@ -36,7 +36,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.start.push(lanes::start(x));
 }
 
-/// Which bytes of words hold odd columns: in fields 0 and 2, in field 1, in field 3.
+/// Bytes of words that hold odd columns: in fields 0 and 2, in field 1, in field 3.
 const ODDS: [[bool; 4]; 3] = [
     [false, false, true, true],
     [true, true, false, false],
@@ -57,11 +57,11 @@ const PLACES: [[u8; 64]; 6] = {
     places
 };
 
-/// A group of eight rows at a time.
+/// Processes a group of eight rows at a time.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let group_bytes = x.len.div_ceil(64) * BLOCK;
-    // Bytes k of each four words side by side.
+    // Bytes k of every four words side by side.
     let bytes_of_words = _mm512_broadcast_i32x4(_mm_setr_epi8(
         0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15,
     ));
@@ -98,7 +98,7 @@ pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
         }
         sums[1] = _mm512_srai_epi32::<2>(sums[1]);
         sums[3] = _mm512_srai_epi32::<2>(sums[3]);
-        // Lane 4·f + k, and then with that of the other half of the columns.
+        // Lane 4·f + k, then added to that of the other half of the columns.
         let sums = fold_fours(sums);
         let sums = _mm512_add_epi32(sums, _mm512_shuffle_epi32::<0b01_00_11_10>(sums));
         let sums = _mm512_add_epi32(_mm512_permutexvar_epi32(order, sums), start);

@@ -30,7 +30,7 @@ pub(in crate::simd) fn add(
     linear::add(sums, less, scales, totals);
 }
 
-/// Transposes sixteen rows of 64 codes at a time, by words of four.
+/// Transposes sixteen rows of 64 codes at a time, in words of four.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(in crate::simd) fn pack(codes: &[u8], panel: &mut [Group], second: bool) {
     let stride = codes.len() / 16;
@@ -90,7 +90,7 @@ fn transpose(rows: [__m512i; 16]) -> [__m512i; 16] {
     columns
 }
 
-/// How many groups ahead of its use a group is asked for.
+/// Prefetch distance in groups.
 const AHEAD_GROUPS: usize = 8;
 
 /// Adds Σ code · activation, modulo 2³².
@@ -98,7 +98,7 @@ const AHEAD_GROUPS: usize = 8;
 pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Word], sums: &mut [TileSums<i32>]) {
     let mut tile = [[_mm512_setzero_si512(); 2]; STRIP];
     for (group, column) in panel.iter().zip(strip.as_chunks::<STRIP>().0) {
-        // A piece of a panel lies in the second cache when the first strip meets it.
+        // A piece of a panel is in the second-level cache when the first strip uses it.
         let next = std::ptr::from_ref(group)
             .wrapping_add(AHEAD_GROUPS)
             .cast::<u8>();

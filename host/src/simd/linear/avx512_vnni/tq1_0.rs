@@ -1,8 +1,9 @@
-//! TQ1_0 as it lies: five digits of base 3 a byte, the first the most significant, of a fraction of 256.
+//! TQ1_0 in place: five digits of base 3 per byte, the first the most significant, of a fraction of 256.
 //!
-//! With t₀ the byte and t₍ₙ₊₁₎ = 3·tₙ mod 256, digit n is (3·tₙ − t₍ₙ₊₁₎) / 256. So Σ digit·x is (3·Σ tₙ·xₙ − Σ t₍ₙ₊₁₎·xₙ) / 256 over bytes
-//! without a sign, and no digit is ever taken out: two products and two additions for 64 of them. The quotient is exact in each lane,
-//! a sum of whole digits' products; a lane's terms stay below 3·5·4·255·127 < 2²¹.
+//! With t₀ the byte and t₍ₙ₊₁₎ = 3·tₙ mod 256, digit n is (3·tₙ − t₍ₙ₊₁₎) / 256. So Σ digit·x is (3·Σ tₙ·xₙ − Σ
+//! t₍ₙ₊₁₎·xₙ) / 256 over unsigned bytes, and no digit is ever extracted: two products and two additions for 64 of them.
+//! The quotient is exact in each lane, because it is a sum of whole digits' products; a lane's terms stay below
+//! 3·5·4·255·127 < 2²¹.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -18,7 +19,7 @@ struct Tq1_0;
 
 /// Bytes of a block.
 const BLOCK: usize = 54;
-/// Those that hold digits.
+/// The bytes with digits.
 const DIGITS: u64 = (1 << 52) - 1;
 
 kernels!(Tq1_0);
@@ -28,7 +29,8 @@ impl Blocks for Tq1_0 {
     const LINES: usize = 20;
     const STEP: usize = 1;
 
-    /// Digit n of byte m is value 32·n + m, of byte 32 + m 160 + 16·n + m, of byte 48 + m 240 + 4·n + m; the last four bytes hold four.
+    /// Digit n of byte m is value 32·n + m, of byte 32 + m 160 + 16·n + m, of byte 48 + m 240 + 4·n + m; the last four
+    /// bytes hold four.
     #[inline(always)]
     unsafe fn prepare(x: &[i8], lines: &mut [Line]) {
         for (x, lines) in x.chunks_exact(256).zip(lines.chunks_exact_mut(5)) {
@@ -46,7 +48,7 @@ impl Blocks for Tq1_0 {
     unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
         // SAFETY: as the caller promises.
         unsafe {
-            // Each by name, so that they stay in registers.
+            // As separate variables, so that they stay in registers.
             let [a, b, c, d] = [
                 block(blocks, lines, 0),
                 block(blocks, lines, 1),
@@ -67,7 +69,7 @@ impl Blocks for Tq1_0 {
     }
 }
 
-/// 256 · Σ digit · x of a block in two rows.
+/// Returns 256 · Σ digit · x of a block in two rows.
 ///
 /// # Safety
 /// There must be that block at both addresses, and its lines; the set must run here.
@@ -84,7 +86,7 @@ unsafe fn block(rows: [*const u8; 2], lines: *const Line, number: usize) -> [__m
     }
 }
 
-/// 256 · Σ digit · x, by lanes.
+/// Returns 256 · Σ digit · x, by lanes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 pub(super) fn digits(bytes: __m512i, x: [__m512i; 5]) -> __m512i {
@@ -105,8 +107,8 @@ pub(super) fn add([now, next]: &mut [__m512i; 2], bytes: __m512i, x: [__m512i; 5
     }
 }
 
-/// 3·t modulo 256 of each byte. The second addition is not left to the compiler, which would make multiplications by 9, 27 and 81 out of a
-/// chain of these: three instructions or four for bytes, and one of them with a table.
+/// Returns 3·t modulo 256 of each byte. The second addition is hidden from the compiler, which would convert a chain of
+/// these to multiplications by 9, 27 and 81: three or four instructions for bytes, one of them with a table.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn triple(t: __m512i) -> __m512i {
@@ -118,7 +120,7 @@ fn triple(t: __m512i) -> __m512i {
     triple
 }
 
-/// 256 · Σ digit · x of such sums.
+/// Returns 256 · Σ digit · x of these sums.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn total([now, next]: [__m512i; 2]) -> __m512i {

@@ -1,8 +1,8 @@
-//! TQ2_0 as it lies. A block's 64 bytes of codes are one vector: bits 2·n and 2·n + 1 of byte 32·h + m are the code of value
-//! 128·h + 32·n + m, so four vectors of activations meet the four fields of each byte.
+//! TQ2_0 in place. A block's 64 bytes of codes are one vector: bits 2·n and 2·n + 1 of byte 32·h + m are the code of
+//! value 128·h + 32·n + m, so four vectors of activations are multiplied with the four fields of each byte.
 //!
-//! The fields are not shifted down one by one: fields 1 and 3 are taken where they lie in a nibble, 4 times too large, first, and their
-//! sum moved down before fields 0 and 2 are added.
+//! The fields are not shifted down one by one. Fields 1 and 3 are used first in their place in a nibble, 4 times too
+//! large, and their sum is shifted down before fields 0 and 2 are added.
 
 use std::arch::x86_64::*;
 
@@ -62,7 +62,7 @@ impl Blocks for Tq2_0 {
     }
 }
 
-/// Σ code · x of a block, by lanes: 16 products of at most 3·127, 4 times that before they are moved down.
+/// Returns Σ code · x of a block, by lanes: 16 products of at most 3·127, 4 times that before they are shifted down.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 pub(super) fn dot(codes: __m512i, x: [__m512i; 4]) -> __m512i {

@@ -1,4 +1,5 @@
-//! Rows of blocks times activations of 16 bits: codes are widened to 16 bits for `smlal`, four rows at a time, or, of many rows of activations, sixteen.
+//! Rows of blocks times 16-bit activations: codes are widened to 16 bits for `smlal`, four rows at a time, or, for many
+//! rows of activations, sixteen.
 
 use std::arch::aarch64::*;
 
@@ -83,7 +84,7 @@ impl Halves<4> for Neon {
     ) -> [float64x2_t; 2] {
         // SAFETY: the set runs here; four patterns are eight bytes.
         unsafe {
-            // The bits of an f16 at their places in an f32 are 2¹¹² times too small, subnormal ones too.
+            // The bits of an f16 at their places in an f32 are 2¹¹² times too small, including subnormal ones.
             let bits = vmovl_u16(vld1_u16(scales.as_ptr()));
             let magnitudes = vshlq_n_u32::<13>(vandq_u32(bits, vdupq_n_u32(0x7FFF)));
             let above = vdupq_n_f32(f32::from_bits(239 << 23));

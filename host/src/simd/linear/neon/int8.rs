@@ -1,11 +1,11 @@
-//! Rows of int8 as they lie, four at a time, so that activations are loaded once for them.
+//! Rows of int8 in place, four at a time, so that activations are loaded once for them.
 
 use std::arch::aarch64::*;
 
 use super::{Products, quarter};
 use crate::simd::linear::{Activations, Line};
 
-/// Lines as they lie.
+/// Stores the activations in order.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.set(x);
 }
@@ -16,7 +16,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
 pub(in crate::simd) unsafe fn rows<P: Products>(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let (whole, rest) = (x.len / 64, x.len % 64);
     for (rows, out) in bytes.chunks(4 * x.len).zip(out.chunks_mut(4)) {
-        // Where there are fewer, the last stands for those that lack.
+        // If there are fewer, the last row replaces missing ones.
         let last = rows.len() - x.len;
         let row = |row: usize| &rows[(row * x.len).min(last)..][..x.len];
         let rows = [row(0), row(1), row(2), row(3)];

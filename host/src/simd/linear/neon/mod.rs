@@ -1,4 +1,5 @@
-//! Rows of weights times activations, 16 bytes at a time: generic in how byte products are added, which DotProd has an instruction for.
+//! Rows of weights times activations, 16 bytes at a time: generic in how byte products are added; DotProd has an
+//! instruction for it.
 
 use std::arch::aarch64::*;
 
@@ -21,7 +22,7 @@ pub(in crate::simd) trait Products {
     unsafe fn add(sum: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t;
 }
 
-/// By NEON alone: products of 16 bits, added in pairs twice.
+/// With NEON only: products of 16 bits, added in pairs twice.
 pub(in crate::simd) struct Neon;
 
 impl Products for Neon {
@@ -37,7 +38,7 @@ impl Products for Neon {
     }
 }
 
-/// Sixteen bytes of a line, from a multiple of 16 on.
+/// Loads sixteen bytes of a line, from a multiple of 16 on.
 ///
 /// # Safety
 /// The set must run here.
@@ -47,7 +48,7 @@ unsafe fn quarter(line: &Line, number: usize) -> int8x16_t {
     unsafe { vld1q_s8(line.0[16 * number..][..16].as_ptr()) }
 }
 
-/// The kernels of a set, by its [`Products`].
+/// Defines the kernels of a set, with its [`Products`].
 macro_rules! kernels {
     ($products:ty, $set:literal) => {
         use tercet_core::block::Format;
@@ -76,7 +77,7 @@ macro_rules! kernels {
             }),
         };
 
-        /// Rows of a layout by a vector; other layouts are the core's.
+        /// Returns the kernel for rows of a layout times a vector; core processes other layouts.
         fn vector(layout: Layout) -> Option<Vector> {
             let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
                 Layout::Int8 => (generic::int8::prepare, Rows::Narrow(int8_rows)),
@@ -125,7 +126,7 @@ macro_rules! kernels {
 }
 pub(in crate::simd) use kernels;
 
-/// By NEON.
+/// With NEON.
 mod by_neon {
     super::kernels!(super::Neon, "neon");
 }

@@ -1,4 +1,5 @@
-//! Two ternary rows in each 16-bit lane, eight rows a group: eight columns a vector. See [`lanes`](crate::simd::linear::lanes).
+//! Two ternary rows in each 16-bit lane, eight rows per group: eight columns per vector. See
+//! [`lanes`](crate::simd::linear::lanes).
 
 use std::arch::aarch64::*;
 

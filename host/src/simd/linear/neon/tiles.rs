@@ -33,8 +33,8 @@ pub(in crate::simd) fn add(
     linear::add(sums, less, scales, totals);
 }
 
-/// Adds Σ code · activation, modulo 2³². With `FLIP` codes are of 0 to 255: their products are those of code − 128, a byte with a sign,
-/// and 128·Σx, which comes of two products with 64. Without, they are of 0 to 127.
+/// Adds Σ code · activation, modulo 2³². With `FLIP` codes are 0 to 255: their products are those of code − 128, a
+/// signed byte, plus 128·Σx, which is computed by two products with 64. Without it, they are 0 to 127.
 ///
 /// # Safety
 /// The set must run here.

@@ -1,5 +1,5 @@
-//! TQ2_0 as it lies. Bits 2·n and 2·n + 1 of byte 32·h + m of a block are the code of value 128·h + 32·n + m, so a vector of activations
-//! meets a field of sixteen bytes.
+//! TQ2_0 in place. Bits 2·n and 2·n + 1 of byte 32·h + m of a block are the code of value 128·h + 32·n + m, so a vector
+//! of activations is multiplied with a field of sixteen bytes.
 
 use std::arch::aarch64::*;
 
@@ -11,10 +11,10 @@ use crate::simd::linear::{Activations, Line, Start};
 
 /// Bytes of a block.
 const BLOCK: usize = 66;
-/// Values of one.
+/// Values per block.
 const VALUES: usize = 256;
 
-/// Lines as they lie, and −Σx of each block.
+/// Stores the activations in order, and −Σx of each block.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.set(x);
     let sums = x.as_chunks::<VALUES>().0.iter().map(|x| {
@@ -41,7 +41,7 @@ pub(in crate::simd) unsafe fn rows<P: Products>(bytes: &[u8], x: &Activations, o
     }
 }
 
-/// Σ code · x of a block.
+/// Returns Σ code · x of a block.
 ///
 /// # Safety
 /// The set must run here.
