@@ -12,7 +12,7 @@ use tracing::trace_span;
 
 use crate::convert::Grid;
 use crate::dtype::DType;
-use crate::engine::{DoneBy, EngineError, FlowEngine, Shared};
+use crate::engine::{DoneBy, EngineError, FlowEngine, WithFallback};
 use crate::parallel::each::items_mut;
 use crate::parallel::{Threads, moved};
 use crate::simd::{Backend, Counts};
@@ -182,7 +182,7 @@ fn by_engine<E: FlowEngine>(
     histogram: &mut Counted<'_>,
     progress: &dyn Progress,
 ) -> Result<DoneBy, Error> {
-    let mut shared = Shared::new(engine);
+    let mut shared = WithFallback::new(engine);
     let mut buffer = Vec::new();
     for source in sources {
         progress.tensor(source.tensor.name);
@@ -215,7 +215,7 @@ fn by_engine<E: FlowEngine>(
 
 /// Counts the `len` values from `first` on: f16 and bf16 where they lie, others as f32.
 fn chunk<E: FlowEngine>(
-    shared: &mut Shared<'_, E>,
+    shared: &mut WithFallback<'_, E>,
     source: &Source<'_>,
     first: usize,
     len: usize,
@@ -234,7 +234,7 @@ fn chunk<E: FlowEngine>(
 
 /// Counts values by an engine or, if it has no room, by the processor's threads.
 fn count_or_threads<E: FlowEngine, T: Element>(
-    shared: &mut Shared<'_, E>,
+    shared: &mut WithFallback<'_, E>,
     values: &[T],
     histogram: &mut Counted<'_>,
 ) -> Result<(), EngineError> {

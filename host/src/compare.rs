@@ -1,24 +1,25 @@
-//! How far two models are from each other, tensor by tensor.
+//! Compares two models tensor by tensor.
 
 use serde::Serialize;
 use tercet_core::quant::{Comparison, Measures};
 
-use crate::engine::{FlowEngine, Shared};
+use crate::engine::{FlowEngine, WithFallback};
 use crate::parallel::Threads;
 use crate::source::{Room, Source, chunks, is_sidecar};
 use crate::{Error, Model, Progress};
 
-/// The measures of every tensor.
+/// The differences of all tensors.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CompareReport {
     /// The tensors in the first model's order.
     pub tensors: Vec<TensorCompare>,
-    /// All measured tensors together; `None` where there is none.
+    /// All measured tensors together; `None` if no tensor was measured.
     pub total: Option<Measured>,
-    /// The name of the engine that restored what is quantized, or of two that did a part each; the processor's where nothing is.
+    /// The name of the engine that restored the quantized values, or of both engines if two shared the work. If nothing
+    /// is quantized, the processor's name.
     pub engine: String,
-    /// Why the processor did some of the work of the engine that was to do it; `None` where it did none.
+    /// Why the processor did some of the engine's work; `None` if it did none.
     pub engine_note: Option<String>,
 }
 
@@ -34,21 +35,22 @@ pub struct TensorCompare {
     pub left: String,
     /// Its type in the second model.
     pub right: String,
-    /// How far the second is from the first; `None` where equal bytes of a type that is not read, or no values.
+    /// Error of the second tensor against the first. `None` if the tensor has no values, or if its type cannot be read
+    /// and the bytes are equal.
     pub measures: Option<Measured>,
 }
 
-/// Error measures, the first model's values being the truth.
+/// Error measures. The first model's values are taken as the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Measured {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Mean squared error.
     pub mse: f64,
-    /// Squared error over the energy of the first.
+    /// Squared error divided by the energy of the first tensor.
     pub relative_error: f64,
-    /// The same in decibels; `None` without error.
+    /// The relative error as a ratio of signal to noise in decibels; `None` if there is no error.
     pub sqnr_db: Option<f64>,
     /// Cosine of the angle between the tensors.
     pub cosine: f64,
@@ -56,19 +58,20 @@ pub struct Measured {
     pub max_error: f64,
 }
 
-/// Compares two models. The engine restores blocks of GGUF, int8 and ternary codes and palettes on the fly; the figures are the
-/// same on any, to the bit.
+/// Compares two models. The engine restores GGUF blocks, int8 and ternary codes and palettes on the fly. Every engine
+/// returns the same figures to the bit.
 ///
-/// The processor's threads sum, widen floats, and restore what no engine has a step for: packed two-bit codes. So do they
-/// chunks that the engine has no room for; [`CompareReport::engine`] says who restored, [`CompareReport::engine_note`] why the
-/// engine did not restore it all. If the engine is the pool itself ([`FlowEngine::is_pool`]), its threads restore tile by tile.
+/// The processor's threads sum, widen floats and restore packed two-bit codes, for which no engine has a step. They
+/// also process the chunks that the engine has no room for. [`CompareReport::engine`] reports which engine restored the
+/// values, and [`CompareReport::engine_note`] why the engine did not restore all of them. If the engine is the pool
+/// itself ([`FlowEngine::is_pool`]), its threads restore tile by tile.
 ///
-/// Memory does not grow with the tensors: a chunk of 4 MiB of each model is held, if its values do not lie in the mapped file
-/// as `f32` already, and two if an engine restores the next while one is summed.
+/// Memory does not grow with the tensors. One chunk of 4 MiB of each model is held, unless its values lie in the mapped
+/// file as `f32` already. Two chunks are held if an engine restores the next one during the sum of the current one.
 ///
 /// # Errors
-/// [`Error::Differ`] if a name is in one model only or shapes differ; [`Error::Tensor`] for values that are not finite or types
-/// that cannot be restored; [`Error::Engine`].
+/// [`Error::Differ`] if a name is in one model only or shapes differ; [`Error::Tensor`] for values that are not finite
+/// or types that cannot be restored; [`Error::Engine`].
 pub fn compare<E: FlowEngine>(
     engine: &mut E,
     left: &Model,
@@ -82,7 +85,7 @@ pub fn compare<E: FlowEngine>(
         .map(|source| source.tensor.bytes.len() as u64);
     progress.start(bytes.sum());
     let mut measure = Measure {
-        shared: Shared::new(engine),
+        shared: WithFallback::new(engine),
         total: Comparison::new(),
         room: Room::default(),
     };
@@ -126,7 +129,7 @@ fn differ(left: &Model, right: &Model, reason: String) -> Error {
     }
 }
 
-/// Matches the tensors of two models by name, scales and zero points apart.
+/// Matches the tensors of two models by name, without the tensors of scales and zero points.
 fn pairs<'a>(left: &'a Model, right: &'a Model) -> Result<Vec<(Source<'a>, Source<'a>)>, Error> {
     let owners = |model: &'a Model| model.tensors().filter(|t| !is_sidecar(model, t.name));
     let mut pairs = Vec::new();
@@ -140,7 +143,7 @@ fn pairs<'a>(left: &'a Model, right: &'a Model) -> Result<Vec<(Source<'a>, Sourc
         })?;
         let (a, b) = (Source::new(left, a)?, Source::new(right, b)?);
         let (of_a, of_b) = (a.shape(), b.shape());
-        // GGUF has no scalars; one value is one value.
+        // GGUF has no scalars, so a scalar matches any tensor of one value.
         if of_a != of_b && (a.values(), b.values()) != (1, 1) {
             let name = a.tensor.name;
             let reason =
@@ -159,16 +162,16 @@ fn pairs<'a>(left: &'a Model, right: &'a Model) -> Result<Vec<(Source<'a>, Sourc
     }
 }
 
-/// What is measured with.
+/// The state of a comparison.
 struct Measure<'e, E> {
-    shared: Shared<'e, E>,
-    /// Of all tensors.
+    shared: WithFallback<'e, E>,
+    /// The sums of all tensors.
     total: Comparison,
     room: Room<2>,
 }
 
 impl<E: FlowEngine> Measure<'_, E> {
-    /// Measures two readable tensors of one shape; `None` when they are empty.
+    /// Measures two readable tensors of one shape; `None` if they are empty.
     fn tensors(
         &mut self,
         a: &Source<'_>,

@@ -21,11 +21,11 @@ use crate::Error;
 use crate::parallel::Threads;
 use crate::simd::Backend;
 
+mod fallback;
 mod memory;
-mod shared;
 
+pub(crate) use fallback::WithFallback;
 pub(crate) use memory::Memory;
-pub(crate) use shared::Shared;
 
 /// An engine of all operations that flows use, with a name and with errors that flows understand.
 pub trait FlowEngine:

@@ -1,16 +1,16 @@
-//! A look at every tensor of a model.
+//! Reports the shape, type and values of every tensor of a model.
 
 use serde::Serialize;
 use tercet_core::number::Stats;
 use tracing::trace_span;
 
-use crate::engine::{FlowEngine, Shared};
+use crate::engine::{FlowEngine, WithFallback};
 use crate::names::closest;
 use crate::parallel::each;
 use crate::source::{Room, Source, TILE, chunks, on_engine, tiles};
 use crate::{Error, Model, Progress, Tensor};
 
-/// Bars of [`ValueSummary::histogram`].
+/// Number of bars of [`ValueSummary::histogram`].
 pub const BARS: usize = 32;
 
 /// A model's file and its tensors.
@@ -19,17 +19,18 @@ pub const BARS: usize = 32;
 pub struct Summary {
     /// The format: `safetensors`, `npy` or `gguf`.
     pub format: &'static str,
-    /// Bytes of all its files.
+    /// Bytes of all the model's files.
     pub bytes: u64,
     /// Number of values of all tensors.
     pub values: u64,
-    /// Key and value pairs beside the tensors.
+    /// Pairs of key and value beside the tensors.
     pub metadata: Vec<(String, String)>,
     /// The tensors in file order.
     pub tensors: Vec<TensorSummary>,
-    /// The name of the engine that restored what is quantized, or of two that did a part each; the processor's where nothing is.
+    /// The name of the engine that restored the quantized values, or of both engines if two shared the work. If nothing
+    /// is quantized, the processor's name.
     pub engine: String,
-    /// Why the processor did some of the work of the engine that was to do it; `None` where it did none.
+    /// Why the processor did some of the engine's work; `None` if it did none.
     pub engine_note: Option<String>,
 }
 
@@ -43,13 +44,13 @@ pub struct TensorSummary {
     pub shape: Vec<usize>,
     /// Its type.
     pub dtype: String,
-    /// Bytes it takes in the file, scales and zero points in tensors of their own excluded.
+    /// Bytes in the file, without scales and zero points that are separate tensors.
     pub bytes: u64,
-    /// Bits that a value takes.
+    /// Bits per value.
     pub bits_per_weight: f64,
-    /// False for types that are carried without being decoded.
+    /// False for types that are copied without being decoded.
     pub decoded: bool,
-    /// What its values are; `None` where they are not decoded, and for tensors without a finite value.
+    /// Summary of the values; `None` if they are not decoded or none is finite.
     pub values: Option<ValueSummary>,
 }
 
@@ -61,7 +62,7 @@ pub struct ValueSummary {
     pub min: f32,
     /// The largest finite value.
     pub max: f32,
-    /// Mean of the finite |x|, exact sum rounded once.
+    /// Mean of the finite |x|: an exact sum, rounded once.
     pub abs_mean: f32,
     /// Number of zeros.
     pub zeros: u64,
@@ -71,16 +72,16 @@ pub struct ValueSummary {
     pub histogram: Vec<u64>,
 }
 
-/// Looks at the tensors of a model: all, or the one named. The engine restores blocks of GGUF, int8 and ternary codes and
-/// palettes; the figures are the same on any, to the bit.
+/// Summarizes the tensors of a model: all, or the named one. The engine restores GGUF blocks, int8 and ternary codes
+/// and palettes. Every engine returns the same figures to the bit.
 ///
-/// The processor's threads look at the values, each tensor's twice, widen floats, and restore what no engine has a step for:
-/// packed two-bit codes. So do they chunks that the engine has no room for; [`Summary::engine`] says who restored,
-/// [`Summary::engine_note`] why the engine did not restore it all. If the engine is the pool itself
-/// ([`FlowEngine::is_pool`]), its threads restore tile by tile.
+/// The processor's threads read each tensor's values twice, widen floats and restore packed two-bit codes, for which no
+/// engine has a step. They also process the chunks that the engine has no room for. [`Summary::engine`] reports which
+/// engine restored the values, and [`Summary::engine_note`] why the engine did not restore all of them. If the engine
+/// is the pool itself ([`FlowEngine::is_pool`]), its threads restore tile by tile.
 ///
-/// Memory does not grow with the tensors: a tile of 64 KiB for each thread, or two chunks of 4 MiB, since an engine restores
-/// the next while one is looked at.
+/// Memory does not grow with the tensors. It is a tile of 64 KiB per thread, or two chunks of 4 MiB: an engine restores
+/// the next chunk while the threads read the current one.
 ///
 /// # Errors
 /// [`Error::NoSuchTensor`]; [`Error::Tensor`] for a tensor whose blocks or scales are damaged; [`Error::Engine`].
@@ -103,7 +104,7 @@ pub fn inspect<E: FlowEngine>(
     }
     progress.start(chosen.iter().map(|tensor| tensor.bytes.len() as u64).sum());
     let mut look = Look {
-        shared: Shared::new(engine),
+        shared: WithFallback::new(engine),
         room: Room::default(),
     };
     let mut tensors = Vec::with_capacity(chosen.len());
@@ -137,7 +138,7 @@ pub fn inspect<E: FlowEngine>(
     })
 }
 
-/// The finite values of a part of a tensor, and how many are not.
+/// Statistics of a part of a tensor: of its finite values, and the number of others.
 struct Part {
     stats: Stats,
     zeros: u64,
@@ -168,15 +169,15 @@ impl Part {
     }
 }
 
-/// What is looked with.
+/// The state of an inspection.
 struct Look<'e, E> {
-    shared: Shared<'e, E>,
-    /// For values that the engine restored.
+    shared: WithFallback<'e, E>,
+    /// Space for values that the engine restored.
     room: Room<1>,
 }
 
 impl<E: FlowEngine> Look<'_, E> {
-    /// Two passes: extremes and sums, then counts between the extremes.
+    /// Summarizes a tensor in two passes: first extremes and sums, then the histogram between the extremes.
     fn values(&mut self, source: &Source<'_>) -> Result<Option<ValueSummary>, Error> {
         if !source.is_readable() {
             return Ok(None);
@@ -185,7 +186,7 @@ impl<E: FlowEngine> Look<'_, E> {
             return Ok(None);
         };
         let Some(abs_mean) = part.stats.abs_mean() else {
-            // Not one finite value.
+            // No value is finite.
             return Ok(None);
         };
         let (min, max) = (part.stats.min, part.stats.max);
@@ -200,7 +201,8 @@ impl<E: FlowEngine> Look<'_, E> {
         }))
     }
 
-    /// Runs `work` over a tensor's values on all threads, and merges what it gives in order; `None` without values.
+    /// Runs `work` over a tensor's values on all threads, and merges the results in order; `None` if there are no
+    /// values.
     fn pass<T: Send + 'static>(
         &mut self,
         source: &Source<'_>,
@@ -241,7 +243,7 @@ fn added(mut a: [u64; BARS], b: [u64; BARS]) -> [u64; BARS] {
 fn bars(values: &[f32], min: f32, max: f32) -> [u64; BARS] {
     let mut counts = [0; BARS];
     let low = f64::from(min);
-    // In f64 the range of any two f32 is finite. A range of 0 puts all into the first bar.
+    // In f64, the range of any two f32 is finite. If the range is 0, all values go into the first bar.
     let range = f64::from(max) - low;
     let per_unit = if range > 0.0 {
         BARS as f64 / range

@@ -39,7 +39,7 @@ enum Choice {
 /// Replaces the block formats of a plan by those with the least total squared error within `options.bits`.
 ///
 /// Each tensor is encoded in every format that its rows divide into, so this takes [`PASSES`] times the reading of a
-/// plain conversion. With `importance` the error is [`Weighed::relative`]. `None` if no tensor is to be quantized.
+/// plain conversion. With `importance` the error is [`WeightedSquares::relative`]. `None` if no tensor is to be quantized.
 pub(super) fn choose(
     steps: &mut impl ConversionSteps,
     model: &Model,
@@ -136,7 +136,7 @@ fn cost(
         let error = done.measures?.squared_error;
         return Some(Cost { bytes, error });
     };
-    let mut weighed = Weighed {
+    let mut weighed = WeightedSquares {
         source,
         codec,
         weights,
@@ -153,7 +153,7 @@ fn cost(
 }
 
 /// The error of a matrix' products, assuming independent inputs: their squared error and their squares.
-struct Weighed<'a, 's> {
+struct WeightedSquares<'a, 's> {
     source: &'a Source<'s>,
     codec: Codec,
     /// The weight of a square, for each input.
@@ -164,7 +164,7 @@ struct Weighed<'a, 's> {
     energy: f64,
 }
 
-impl Weighed<'_, '_> {
+impl WeightedSquares<'_, '_> {
     /// Adds the errors of the values in these bytes, which continue after the last ones; both are in their own order.
     fn add(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let (len, size) = self.codec.dtype().block();

@@ -15,7 +15,7 @@ use super::report::Beside;
 use super::span::{Done, Span};
 use super::steps::{ConversionSteps, PALETTE_TILE};
 use super::stream::{Encoder, Parts, Sink, stream};
-use super::weighed::Weighed;
+use super::weighted::WeightedTensor;
 use crate::palette::Stored;
 use crate::parallel::palette::Group;
 use crate::simd::Backend;
@@ -148,7 +148,7 @@ impl<H: ConversionSteps> Palettes<'_, '_, H> {
             codebooks: &mut codebooks,
             scales: &mut scales,
         };
-        let matrix = Weighed {
+        let matrix = WeightedTensor {
             source: self.source,
             importance: self.importance.as_ref(),
             first,
@@ -160,7 +160,7 @@ impl<H: ConversionSteps> Palettes<'_, '_, H> {
 
     /// Encodes a part of a long group, whose codebook is chosen at its beginning.
     fn part(&mut self, first: usize, chunk: &Layout, indices: &mut [u8]) -> Result<(), Error> {
-        let matrix = Weighed {
+        let matrix = WeightedTensor {
             source: self.source,
             importance: self.importance.as_ref(),
             first: 0,

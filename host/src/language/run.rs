@@ -11,7 +11,7 @@ use super::available::available;
 use super::file::LanguageFile;
 use super::inputs::{Inputs, Recorder};
 use crate::Error;
-use crate::engine::{DoneBy, EngineError, FlowEngine, Shared};
+use crate::engine::{DoneBy, EngineError, FlowEngine, WithFallback};
 use crate::parallel::team;
 
 /// How a model is run; the result depends on all fields but the last three. The default is one sequence, in steps of 64
@@ -228,7 +228,7 @@ pub fn run<E: FlowEngine, T>(
     let mut words = room(0, needs.words, "scratch", file)?;
     let mut logits = room(0.0, sizes.logits, "logits", file)?;
     let mut decoder = Decoder {
-        shared: Shared::new(engine),
+        shared: WithFallback::new(engine),
         file,
         model,
         cache: cache.map_err(refuse)?,
@@ -262,7 +262,7 @@ fn codes_of((narrow, wide): &mut (Vec<i8>, Vec<i16>), is_wide: bool) -> Codes<'_
 
 /// A model with its cache and sequences.
 pub struct Decoder<'d, 'f, E> {
-    shared: Shared<'d, E>,
+    shared: WithFallback<'d, E>,
     file: &'f LanguageFile,
     model: &'d Model<'d, 'd>,
     pub(super) cache: Cache<'d>,

@@ -7,7 +7,7 @@ use tercet_core::quant::{Grid, HOST_BITS, Histogram};
 
 use super::{BATCH, BuildOptions};
 use crate::Error;
-use crate::engine::{EngineError, FlowEngine, Shared};
+use crate::engine::{EngineError, FlowEngine, WithFallback};
 use crate::parallel::Threads;
 use crate::parallel::each::{chunks, chunks_mut};
 use crate::points::{Points, Values};
@@ -66,7 +66,7 @@ pub(super) const fn symmetric(scale: f32) -> Grid {
 
 /// Returns the scale of the inputs: the requested one, that of their grid, or a calibrated one.
 pub(super) fn input_scale<E: FlowEngine>(
-    shared: &mut Shared<'_, E>,
+    shared: &mut WithFallback<'_, E>,
     options: &BuildOptions,
     recorded: &Points,
 ) -> Result<f32, Error> {
@@ -84,7 +84,7 @@ pub(super) fn input_scale<E: FlowEngine>(
 
 /// Returns the scale of a symmetric int8 grid for these values; 1 if all are 0.
 pub(super) fn scale_of<E: FlowEngine>(
-    shared: &mut Shared<'_, E>,
+    shared: &mut WithFallback<'_, E>,
     values: &[f32],
     options: &BuildOptions,
 ) -> Result<f32, Error> {

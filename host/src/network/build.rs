@@ -11,7 +11,7 @@ use super::encode::Weights;
 use super::file::{Finished, Output, words, write};
 use super::tensors::{Matrix, floats, matrix};
 use super::{BATCH, BuildOptions, LayerOptions, MAX_LAYERS, NetworkFile};
-use crate::engine::{EngineError, FlowEngine, Shared};
+use crate::engine::{EngineError, FlowEngine, WithFallback};
 use crate::points::Points;
 use crate::{Error, Model, Progress};
 
@@ -97,7 +97,7 @@ pub fn build<E: FlowEngine>(
         );
         return Err(Error::options(reason));
     }
-    let mut shared = Shared::new(engine);
+    let mut shared = WithFallback::new(engine);
     let input_scale = input_scale(&mut shared, options, recorded)?;
     let mut x = Activations::of(recorded, input_scale);
     let matrices = options.layers.iter().map(|layer| matrix(model, layer));
@@ -182,7 +182,7 @@ fn report(
 
 /// Makes one layer, and its outputs for `x`; no outputs for the last layer.
 fn one<E: FlowEngine>(
-    shared: &mut Shared<'_, E>,
+    shared: &mut WithFallback<'_, E>,
     options: &LayerOptions,
     matrix: &Matrix<'_>,
     all: &BuildOptions,
@@ -249,7 +249,7 @@ impl<F: Into<EngineError>> From<F> for Refusal {
 
 /// Calibrates the outputs of a hidden layer, and returns them as int8.
 fn hidden<E: FlowEngine>(
-    shared: &mut Shared<'_, E>,
+    shared: &mut WithFallback<'_, E>,
     relu: bool,
     done: &mut Finished,
     units: &[f64],

@@ -6,7 +6,7 @@ use tercet_core::linear::{Layout, LinearError, Matrix, Table, pack};
 use tercet_core::quant::{self, Groups, Method, Rule, ScaleRule};
 
 use super::BuildOptions;
-use crate::engine::{EngineError, FlowEngine, Shared};
+use crate::engine::{EngineError, FlowEngine, WithFallback};
 
 /// Weights in the form of the file.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Weights {
 impl Weights {
     /// Quantizes a row-major matrix on an engine. The calling thread packs the codes of layouts other than blocks.
     pub(super) fn encode<E: FlowEngine>(
-        shared: &mut Shared<'_, E>,
+        shared: &mut WithFallback<'_, E>,
         values: &[f32],
         (rows, cols): (usize, usize),
         layout: Layout,
@@ -51,7 +51,7 @@ impl Weights {
     /// Computes codes and scales of a layout without blocks.
     fn fill<E: FlowEngine>(
         &mut self,
-        shared: &mut Shared<'_, E>,
+        shared: &mut WithFallback<'_, E>,
         values: &[f32],
         options: &BuildOptions,
     ) -> Result<(), EngineError> {

@@ -10,7 +10,7 @@ use tercet_core::quant::{Groups, Method, QuantError};
 use super::activations::symmetric;
 use super::{BATCH, MAX_LAYERS};
 use crate::Error;
-use crate::engine::{DoneBy, EngineError, FlowEngine, Shared};
+use crate::engine::{DoneBy, EngineError, FlowEngine, WithFallback};
 use crate::file::map::Map;
 use crate::parallel::each::{chunks, chunks_mut, items_mut};
 use crate::parallel::{Rows, moved};
@@ -115,7 +115,7 @@ impl NetworkFile {
             );
             return Err(points.refuse(&reason));
         }
-        let mut shared = Shared::new(engine);
+        let mut shared = WithFallback::new(engine);
         let mut sums = vec![0; outputs * points.rows()];
         let batch = BATCH.min(points.rows());
         let mut codes = vec![0; inputs * batch];

@@ -143,7 +143,7 @@ fn norms<T: Sync, N: Clone + Default + Send>(
 }
 
 /// What was found by all queries.
-struct Found {
+struct SearchHits {
     hits: Vec<Vec<Neighbour>>,
     recall: Option<f64>,
 }
@@ -169,7 +169,7 @@ impl Run<'_> {
         rows: R,
         queries: &[R::Query],
         units: &[f64],
-    ) -> Result<(Found, DoneBy), EngineError> {
+    ) -> Result<(SearchHits, DoneBy), EngineError> {
         let done = self.hits_by::<M, R, E>(engine, rows, queries, units);
         DoneBy::or_threads(engine.name(), done, |threads| {
             // What was told of progress stays told.
@@ -184,7 +184,7 @@ impl Run<'_> {
         rows: R,
         queries: &[R::Query],
         units: &[f64],
-    ) -> Result<Found, EngineError> {
+    ) -> Result<SearchHits, EngineError> {
         let base = engine.base(rows).map_err(Into::into)?;
         let mut asked = Asked::<M, _>::new(base, queries, units);
         let hits = self.found(&mut asked)?;
@@ -198,7 +198,7 @@ impl Run<'_> {
             (true, _) => Some(1.0),
             (false, _) => None,
         };
-        Ok(Found { hits, recall })
+        Ok(SearchHits { hits, recall })
     }
 
     /// The hits of all queries, block by block.

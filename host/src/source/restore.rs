@@ -6,7 +6,7 @@ use tracing::trace_span;
 
 use super::{CHUNK, Kind, Source, TILE, signed};
 use crate::Error;
-use crate::engine::{EngineError, FlowEngine, Shared};
+use crate::engine::{EngineError, FlowEngine, WithFallback};
 use crate::floats;
 use crate::model::Tensor;
 use crate::palette::Stored;
@@ -26,7 +26,7 @@ pub(crate) enum Restored {
 /// Restores values on an engine, whole chunks at a time. If the engine is the pool itself, it does not: the tiles of
 /// [`Source::read`] stay in a thread's cache.
 pub(crate) fn restore<E: FlowEngine>(
-    shared: &mut Shared<'_, E>,
+    shared: &mut WithFallback<'_, E>,
     source: &Source<'_>,
     start: usize,
     out: &mut [f32],
@@ -65,7 +65,7 @@ pub(crate) fn on_engine<E: FlowEngine>(engine: &E, source: &Source<'_>) -> bool 
 /// Returns the `len` values from `start` on: in place if they are stored as `f32`, otherwise in `buffer`, restored by
 /// the engine or read by all threads. Damage is reported as by [`Source::read`], the lowest place first.
 pub(crate) fn gather<'b, E: FlowEngine>(
-    shared: &mut Shared<'_, E>,
+    shared: &mut WithFallback<'_, E>,
     source: &'b Source<'_>,
     start: usize,
     len: usize,
@@ -92,14 +92,14 @@ pub(crate) type Room<const N: usize> = [[Vec<f32>; N]; 2];
 /// Calls `work` with the values of `N` tensors of equal length, chunk by chunk, with the place of the first value.
 /// Meanwhile an engine that is not the pool restores the next chunk.
 pub(crate) fn chunks<E: FlowEngine, const N: usize>(
-    shared: &mut Shared<'_, E>,
+    shared: &mut WithFallback<'_, E>,
     sources: [&Source<'_>; N],
     [now, next]: &mut Room<N>,
     mut work: impl FnMut(usize, [&[f32]; N]) -> Result<(), Error> + Send,
 ) -> Result<(), Error> {
     let all = sources[0].values();
     let len = |first: usize| CHUNK.min(all - first);
-    let gather = |shared: &mut Shared<'_, E>, first: usize, room: &mut [Vec<f32>; N]| {
+    let gather = |shared: &mut WithFallback<'_, E>, first: usize, room: &mut [Vec<f32>; N]| {
         let mut each = sources.iter().zip(room);
         each.try_for_each(|(source, room)| {
             gather(shared, source, first, len(first), room).map(|_| ())

@@ -6,7 +6,7 @@ use tercet_core::quant::{self, Applied, Groups, Plan, QuantError};
 
 use super::Job;
 use crate::Error;
-use crate::convert::settled::{Settled, Step};
+use crate::convert::group_plans::{GroupPlans, Step};
 use crate::convert::span::{Span, refuse};
 use crate::convert::steps::ConversionSteps;
 use crate::convert::stream::{Encoder, Parts};
@@ -19,7 +19,7 @@ const BINS: usize = 4096;
 pub(super) struct Long<'a, 's, H> {
     pub(super) job: Job<'a, 's, H>,
     bins: Vec<MagnitudeBin>,
-    settled: Settled,
+    settled: GroupPlans,
 }
 
 impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
@@ -31,7 +31,7 @@ impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
         };
         Self {
             bins: vec![MagnitudeBin::EMPTY; bins],
-            settled: Settled {
+            settled: GroupPlans {
                 len: job.groups.len,
                 first: 0,
                 groups: Vec::new(),

@@ -5,7 +5,7 @@ use tercet_core::quant::Groups;
 
 use super::Job;
 use crate::Error;
-use crate::convert::settled::{Step, restore};
+use crate::convert::group_plans::{Step, restore};
 use crate::convert::span::Span;
 use crate::convert::steps::ConversionSteps;
 use crate::convert::stream::{Encoder, Parts};

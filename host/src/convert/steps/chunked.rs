@@ -11,12 +11,12 @@ use super::ConversionSteps;
 use super::tiled::{TiledSteps, add};
 use crate::Error;
 use crate::convert::codec::{self, Codec};
+use crate::convert::group_plans::GroupPlans;
 use crate::convert::measure::Loss;
 use crate::convert::runs::Coder;
-use crate::convert::settled::Settled;
 use crate::convert::span::{Span, refuse};
-use crate::convert::weighed::{Refusal, Weighed};
-use crate::engine::{EngineError, FlowEngine, Shared};
+use crate::convert::weighted::{Refusal, WeightedTensor};
+use crate::engine::{EngineError, FlowEngine, WithFallback};
 use crate::floats;
 use crate::parallel::each::{chunks, chunks_mut};
 use crate::parallel::palette::Matrix;
@@ -24,7 +24,7 @@ use crate::source::{self, CHUNK, Restored, TILE, on_engine, signed_mut};
 
 /// An engine, and the processor's threads for chunks that it has no room for, and for floats that are only narrowed.
 pub(in crate::convert) struct ChunkedSteps<'e, E> {
-    shared: Shared<'e, E>,
+    shared: WithFallback<'e, E>,
     /// A chunk, if it is not in memory as `f32`.
     values: Vec<f32>,
     /// Codes of a part that is only surveyed.
@@ -34,7 +34,7 @@ pub(in crate::convert) struct ChunkedSteps<'e, E> {
 impl<'e, E: FlowEngine> ChunkedSteps<'e, E> {
     pub(in crate::convert) fn new(engine: &'e mut E) -> Self {
         Self {
-            shared: Shared::new(engine),
+            shared: WithFallback::new(engine),
             values: Vec::new(),
             codes: Vec::new(),
         }
@@ -152,7 +152,7 @@ fn refused(chunk: Span<'_, '_>, fault: EngineError) -> Error {
 
 /// Returns the values of a chunk.
 fn gather<'b, E: FlowEngine>(
-    shared: &mut Shared<'_, E>,
+    shared: &mut WithFallback<'_, E>,
     chunk: Span<'b, '_>,
     buffer: &'b mut Vec<f32>,
 ) -> Result<&'b [f32], Error> {
@@ -292,7 +292,7 @@ impl<E: FlowEngine> ConversionSteps for ChunkedSteps<'_, E> {
     fn apply(
         &mut self,
         chunk: Span<'_, '_>,
-        settled: &Settled,
+        settled: &GroupPlans,
         out: &mut [u8],
         loss: &mut Loss,
     ) -> Result<(), Error> {
@@ -333,7 +333,7 @@ impl<E: FlowEngine> ConversionSteps for ChunkedSteps<'_, E> {
 
     fn palette(
         &mut self,
-        matrix: &Weighed<'_, '_>,
+        matrix: &WeightedTensor<'_, '_>,
         layout: &palette::Layout,
         out: palette::Output<'_>,
     ) -> Result<Encoded, Error> {

@@ -12,10 +12,10 @@ use tercet_core::palette::{self, Encoded};
 use tercet_core::quant::{Applied, Groups, Method, Plan};
 
 use super::codec::Codec;
+use super::group_plans::GroupPlans;
 use super::measure::Loss;
-use super::settled::Settled;
 use super::span::Span;
-use super::weighed::Weighed;
+use super::weighted::WeightedTensor;
 use crate::Error;
 
 /// Values of a group that one thread takes as a whole; for a larger group, values per task.
@@ -64,7 +64,7 @@ pub(super) trait ConversionSteps: Send {
     fn apply(
         &mut self,
         chunk: Span<'_, '_>,
-        settled: &Settled,
+        settled: &GroupPlans,
         out: &mut [u8],
         loss: &mut Loss,
     ) -> Result<(), Error>;
@@ -72,7 +72,7 @@ pub(super) trait ConversionSteps: Send {
     /// Encodes whole groups of a palette.
     fn palette(
         &mut self,
-        matrix: &Weighed<'_, '_>,
+        matrix: &WeightedTensor<'_, '_>,
         layout: &palette::Layout,
         out: palette::Output<'_>,
     ) -> Result<Encoded, Error>;

@@ -9,12 +9,12 @@ use tracing::trace_span;
 use super::{ConversionSteps, PALETTE_TILE};
 use crate::Error;
 use crate::convert::codec::Codec;
+use crate::convert::group_plans::GroupPlans;
 use crate::convert::measure::Loss;
 use crate::convert::runs;
-use crate::convert::settled::Settled;
 use crate::convert::span::{Span, refuse};
 use crate::convert::stats::stats;
-use crate::convert::weighed::Weighed;
+use crate::convert::weighted::WeightedTensor;
 use crate::parallel::Rows;
 use crate::parallel::each::{chunks_mut, items_mut, numbers};
 use crate::parallel::palette::encode;
@@ -144,7 +144,7 @@ impl ConversionSteps for TiledSteps {
     fn apply(
         &mut self,
         chunk: Span<'_, '_>,
-        settled: &Settled,
+        settled: &GroupPlans,
         out: &mut [u8],
         loss: &mut Loss,
     ) -> Result<(), Error> {
@@ -153,7 +153,7 @@ impl ConversionSteps for TiledSteps {
 
     fn palette(
         &mut self,
-        matrix: &Weighed<'_, '_>,
+        matrix: &WeightedTensor<'_, '_>,
         layout: &palette::Layout,
         out: palette::Output<'_>,
     ) -> Result<Encoded, Error> {

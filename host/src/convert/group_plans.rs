@@ -9,7 +9,7 @@ use crate::simd::{Ahead, Backend, Stores};
 use crate::source::{signed, signed_mut};
 
 /// Long groups, one after another, with the decision for each.
-pub(super) struct Settled {
+pub(super) struct GroupPlans {
     /// Values per group.
     pub(super) len: usize,
     /// The number of the first one here.
@@ -17,7 +17,7 @@ pub(super) struct Settled {
     pub(super) groups: Vec<(Plan, Step)>,
 }
 
-impl Settled {
+impl GroupPlans {
     /// Returns the runs of `len` values from `first` on that are in one group, each with that group's plan.
     pub(super) fn runs(
         &self,
@@ -38,7 +38,7 @@ impl Settled {
     }
 }
 
-impl Coder for Settled {
+impl Coder for GroupPlans {
     fn bytes(&self, values: usize) -> usize {
         values
     }

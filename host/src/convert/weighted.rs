@@ -8,13 +8,13 @@ use crate::parallel::palette::{Matrix, moved};
 use crate::source::Source;
 
 /// A tensor from value `first` on, with its importances, readable by any thread.
-pub(super) struct Weighed<'a, 's> {
+pub(super) struct WeightedTensor<'a, 's> {
     pub(super) source: &'a Source<'s>,
     pub(super) importance: Option<&'a Importance<'a>>,
     pub(super) first: usize,
 }
 
-impl Weighed<'_, '_> {
+impl WeightedTensor<'_, '_> {
     /// Converts the error of the matrix to one of its tensor.
     pub(super) fn refuse(&self, error: Refusal) -> Error {
         match error {
@@ -40,7 +40,7 @@ impl From<PaletteError> for Refusal {
     }
 }
 
-impl Matrix for Weighed<'_, '_> {
+impl Matrix for WeightedTensor<'_, '_> {
     type Value = f32;
     type Error = Refusal;
 

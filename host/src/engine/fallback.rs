@@ -9,14 +9,14 @@ use crate::simd::Backend;
 
 /// A working engine, and the processor's threads, which do the work that it has no room or no step for. Records which
 /// engine did what, and why.
-pub(crate) struct Shared<'e, E> {
+pub(crate) struct WithFallback<'e, E> {
     pub(crate) engine: &'e mut E,
     by_engine: bool,
     by_processor: bool,
     note: Option<String>,
 }
 
-impl<'e, E: FlowEngine> Shared<'e, E> {
+impl<'e, E: FlowEngine> WithFallback<'e, E> {
     pub(crate) fn new(engine: &'e mut E) -> Self {
         Self {
             engine,
@@ -93,7 +93,7 @@ impl<'e, E: FlowEngine> Shared<'e, E> {
         names.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
     }
 
-    /// As [`Shared::worked`], but with the processor's name if none did: it does the work beside restoring.
+    /// As [`WithFallback::worked`], but with the processor's name if none did: it does the work beside restoring.
     pub(crate) fn restored(&mut self) -> String {
         match self.worked() {
             names if names.is_empty() => Backend::default().to_string(),
