@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..TrainOptions::new(parameters)
     };
     let corpus = Corpus::new(
-        Tokens::Held(tokens),
+        Tokens::InMemory(tokens),
         vec![],
         options.context(),
         None,

@@ -3,7 +3,9 @@
 use std::fs;
 
 use tercet_core::model::{CacheType, Pattern, Sampler};
-use tercet_host::language::chat::{Answer, Held, History, Kept, Message, ModelId, Role, Session};
+use tercet_host::language::chat::{
+    Answer, CachedTokens, History, Kept, Message, ModelId, Role, Session,
+};
 use tercet_host::language::{Decoder, Generation, LanguageFile, RunOptions, View, run, tiny};
 use tercet_host::parallel::Threads;
 use tercet_host::{Error, Result};
@@ -59,7 +61,7 @@ const HOW: Generation<'static> = Generation {
 };
 
 fn answer(
-    held: &mut Held,
+    held: &mut CachedTokens,
     decoder: &mut Decoder<'_, '_, Threads>,
     prompt: &[u32],
 ) -> Result<Answer> {
@@ -94,10 +96,10 @@ fn an_answer_is_that_of_an_empty_cache_however_much_is_held() {
         for pattern in PATTERNS {
             for prompt in &prompts {
                 let expected = with(&file, kind, pattern, |decoder| {
-                    answer(&mut Held::default(), decoder, prompt)
+                    answer(&mut CachedTokens::default(), decoder, prompt)
                 });
                 let found = with(&file, kind, pattern, |decoder| {
-                    let mut held = Held::default();
+                    let mut held = CachedTokens::default();
                     let before = answer(&mut held, decoder, &first)?;
                     assert_eq!(held.tokens().len(), 90 + 11);
                     assert_eq!(before.cached, 0);
@@ -131,13 +133,13 @@ fn an_answer_that_is_stopped_is_the_beginning_of_the_whole_one() {
     let prompt = text(40, 1);
     let kind = CacheType::Int8;
     let whole = with(&file, kind, Pattern::FULL, |decoder| {
-        answer(&mut Held::default(), decoder, &prompt)
+        answer(&mut CachedTokens::default(), decoder, &prompt)
     });
     let whole = whole.unwrap();
     assert!(!whole.stopped);
     for stop in 0..14 {
         let done = with(&file, kind, Pattern::FULL, |decoder| {
-            let mut held = Held::default();
+            let mut held = CachedTokens::default();
             let drawn = std::cell::Cell::new(0);
             // Before the first step, or when so many tokens were drawn.
             let stops = || stop == 0 || drawn.get() == stop;
@@ -177,7 +179,7 @@ fn a_cache_goes_on_in_another_process_and_nowhere_else() {
             ));
             let write = |overwrite| {
                 with(&file, kind, pattern, |decoder| {
-                    let mut held = Held::default();
+                    let mut held = CachedTokens::default();
                     answer(&mut held, decoder, &first)?;
                     Kept::write(&path, decoder, &held, &id, overwrite)?;
                     answer(&mut held, decoder, &second)
@@ -198,7 +200,7 @@ fn a_cache_goes_on_in_another_process_and_nowhere_else() {
                 // A prompt that is cut into what was put back is begun anew if it must be.
                 let cut = answer(&mut held, decoder, &first[..60])?;
                 let plain = with(&file, kind, pattern, |decoder| {
-                    answer(&mut Held::default(), decoder, &first[..60])
+                    answer(&mut CachedTokens::default(), decoder, &first[..60])
                 })?;
                 assert_eq!(cut.generated.digest, plain.generated.digest);
                 let mut held = kept.put_back(decoder, &id)?;
@@ -259,7 +261,7 @@ fn a_cache_that_is_not_whole_is_refused() {
     let id = ModelId::of(&file);
     let path = folder.file("talk.cache");
     with(&file, CacheType::Int8, Pattern::FULL, |decoder| {
-        let mut held = Held::default();
+        let mut held = CachedTokens::default();
         answer(&mut held, decoder, &text(10, 1))?;
         Kept::write(&path, decoder, &held, &id, false)
     })

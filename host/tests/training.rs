@@ -54,7 +54,7 @@ fn tokens(text: &[u8]) -> Vec<u32> {
 
 /// A text, of which 77 tokens are held out too.
 fn corpus_of(text: &[u8], options: &TrainOptions) -> Arc<Corpus> {
-    let (train, held_out) = (Tokens::Held(tokens(text)), tokens(&TEXT[..77]));
+    let (train, held_out) = (Tokens::InMemory(tokens(text)), tokens(&TEXT[..77]));
     Arc::new(Corpus::new(train, held_out, options.context(), Some(256), options.seed).unwrap())
 }
 
@@ -273,7 +273,7 @@ fn a_run_that_waits_for_evaluations_goes_on_with_the_same_bits() {
     };
     let folder = Folder::new();
     // Tokens that never come in the text: the more is learned of that, the more they cost.
-    let (train, held_out) = (Tokens::Held(tokens(TEXT)), (150..227).collect());
+    let (train, held_out) = (Tokens::InMemory(tokens(TEXT)), (150..227).collect());
     let corpus = Corpus::new(train, held_out, options.context(), Some(256), options.seed).unwrap();
     let corpus = Arc::new(corpus);
     let path = folder.file("checkpoint.safetensors");

@@ -157,8 +157,14 @@ mod tests {
     #[test]
     fn windows_lie_within_the_text_and_targets_follow_inputs() {
         for begin in [None, Some(9999)] {
-            let corpus =
-                Corpus::new(Tokens::Held((0..101).collect()), Vec::new(), 10, begin, 3).unwrap();
+            let corpus = Corpus::new(
+                Tokens::InMemory((0..101).collect()),
+                Vec::new(),
+                10,
+                begin,
+                3,
+            )
+            .unwrap();
             assert_eq!(corpus.windows(), 9);
             let (mut inputs, mut targets) = ([0; 10], [0; 10]);
             for place in 0..50 {
@@ -172,7 +178,8 @@ mod tests {
 
     #[test]
     fn a_short_text_is_refused() {
-        let error = Corpus::new(Tokens::Held(vec![1; 20]), Vec::new(), 10, None, 0).unwrap_err();
+        let error =
+            Corpus::new(Tokens::InMemory(vec![1; 20]), Vec::new(), 10, None, 0).unwrap_err();
         assert!(error.to_string().contains("20 tokens"), "{error}");
     }
 }

@@ -13,7 +13,7 @@
 //! use tercet_host::train::{Batches, Corpus, Preset, Tokens, TrainOptions, Trainer};
 //!
 //! let text = b"the cat sat on the mat. ".repeat(40);
-//! let tokens = Tokens::Held(text.iter().map(|&byte| byte.into()).collect());
+//! let tokens = Tokens::InMemory(text.iter().map(|&byte| byte.into()).collect());
 //! let parameters = Parameters { context_length: 16, ..Preset::Nano.parameters(259) };
 //! let options = TrainOptions { steps: 2, batch: 2, ..TrainOptions::new(parameters) };
 //! let corpus = Arc::new(Corpus::new(tokens, vec![], options.context(), Some(256), options.seed)?);

@@ -15,7 +15,7 @@ const HEAD: usize = MAGIC.len() + 16;
 #[derive(Debug)]
 pub enum Tokens {
     /// In memory.
-    Held(Vec<u32>),
+    InMemory(Vec<u32>),
     /// In a file, from a byte on.
     Mapped(TokenFile),
 }
@@ -24,7 +24,7 @@ impl Tokens {
     /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         match self {
-            Self::Held(tokens) => tokens.len(),
+            Self::InMemory(tokens) => tokens.len(),
             Self::Mapped(file) => file.bytes().len(),
         }
     }
@@ -37,7 +37,7 @@ impl Tokens {
     /// Copies the tokens from `first` on; there are enough to fill `to`.
     pub(super) fn copy(&self, first: usize, to: &mut [u32]) {
         match self {
-            Self::Held(tokens) => to.copy_from_slice(&tokens[first..][..to.len()]),
+            Self::InMemory(tokens) => to.copy_from_slice(&tokens[first..][..to.len()]),
             Self::Mapped(file) => {
                 let from = &file.bytes()[first..][..to.len()];
                 for (to, &bytes) in to.iter_mut().zip(from) {

@@ -91,7 +91,7 @@ fn run() -> Result<(u64, Vec<i64>), tercet_host::Error> {
         ..TrainOptions::new(parameters)
     };
     let (train, held_out) = TEXT.split_at(TEXT.len() - 40);
-    let train = Tokens::Held(tokens(train));
+    let train = Tokens::InMemory(tokens(train));
     let begin = vocabulary.bos;
     let corpus = Corpus::new(
         train,
@@ -146,7 +146,7 @@ fn begin(
         ..TrainOptions::new(preset.parameters(vocabulary.tokens.len() as u32))
     };
     let (begin, context) = (vocabulary.bos, options.context());
-    let (train, held_out) = (Tokens::Held(encode(train)?), encode(held_out)?);
+    let (train, held_out) = (Tokens::InMemory(encode(train)?), encode(held_out)?);
     let corpus = Arc::new(Corpus::new(train, held_out, context, begin, options.seed)?);
     let batches = Batches::new(&corpus, options.batch, 0);
     let mut trainer = Trainer::new(vec![Threads::alone(); 2], &options, vocabulary)?;

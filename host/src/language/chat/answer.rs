@@ -9,7 +9,7 @@ use crate::language::{Drafter, Generated, Generation, generate};
 
 /// The content of a sequence of a cache: the evaluated tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct CachedTokens {
     tokens: Vec<u32>,
 }
 
@@ -26,7 +26,7 @@ pub struct Answer {
     pub stopped: bool,
 }
 
-impl Held {
+impl CachedTokens {
     /// Returns the content of a restored cache.
     pub(super) fn of(tokens: Vec<u32>) -> Self {
         Self { tokens }

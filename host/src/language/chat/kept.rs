@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tercet_core::conformance::Digest;
 use tercet_core::model::{CacheType, Gate, ModelError, PAGE, PageCodes};
 
-use super::answer::Held;
+use super::answer::CachedTokens;
 use super::session::ModelId;
 use crate::engine::FlowEngine;
 use crate::file::output::Output;
@@ -80,7 +80,7 @@ impl Kept {
     pub fn write<E: FlowEngine>(
         path: &Path,
         decoder: &Decoder<'_, '_, E>,
-        held: &Held,
+        held: &CachedTokens,
         model: &ModelId,
         overwrite: bool,
     ) -> Result<u64, Error> {
@@ -184,7 +184,7 @@ impl Kept {
         &self,
         decoder: &mut Decoder<'_, '_, E>,
         model: &ModelId,
-    ) -> Result<Held, Error> {
+    ) -> Result<CachedTokens, Error> {
         for (name, expected) in origin(decoder, model) {
             let found = value(&self.model, name).unwrap_or_default();
             if found != expected {
@@ -203,7 +203,7 @@ impl Kept {
             decoder.reset(0);
             return Err(Error::unsupported(&self.path, error));
         }
-        Ok(Held::of(self.tokens.clone()))
+        Ok(CachedTokens::of(self.tokens.clone()))
     }
 
     fn fill<E: FlowEngine>(&self, decoder: &mut Decoder<'_, '_, E>) -> Result<(), ModelError> {

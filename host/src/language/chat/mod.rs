@@ -45,7 +45,7 @@ mod prompt;
 mod session;
 mod template;
 
-pub use answer::{Answer, Held};
+pub use answer::{Answer, CachedTokens};
 pub use history::{History, Prompt};
 pub use kept::Kept;
 pub use message::{Message, Role};

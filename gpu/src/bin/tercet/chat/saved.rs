@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tercet_host::Error;
 use tercet_host::engine::FlowEngine;
-use tercet_host::language::chat::{Held, History, Kept, ModelId, Session};
+use tercet_host::language::chat::{CachedTokens, History, Kept, ModelId, Session};
 use tercet_host::language::{Decoder, LanguageFile};
 
 use crate::language::Running;
@@ -148,10 +148,10 @@ impl Saved {
     pub(super) fn held<E: FlowEngine>(
         &self,
         decoder: &mut Decoder<'_, '_, E>,
-    ) -> Result<Held, Error> {
+    ) -> Result<CachedTokens, Error> {
         match &self.kept {
             Some(kept) => kept.put_back(decoder, &self.model),
-            None => Ok(Held::default()),
+            None => Ok(CachedTokens::default()),
         }
     }
 
@@ -160,7 +160,7 @@ impl Saved {
         &mut self,
         history: &History,
         decoder: &Decoder<'_, '_, E>,
-        held: &Held,
+        held: &CachedTokens,
     ) -> Result<(), Error> {
         let Some(file) = &self.file else {
             return Ok(());

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tercet_host::Error;
 use tercet_host::engine::FlowEngine;
-use tercet_host::language::chat::{Answer, Held, History, Prompts};
+use tercet_host::language::chat::{Answer, CachedTokens, History, Prompts};
 use tercet_host::language::tokenizer::Specials;
 use tercet_host::language::{Decoder, Drafter, Generation};
 
@@ -73,7 +73,7 @@ impl Talk<'_> {
     ) -> Result<(), Error> {
         let mut held = match &self.saved {
             Some(saved) => saved.held(decoder)?,
-            None => Held::default(),
+            None => CachedTokens::default(),
         };
         while self.lost.is_none() {
             if self.pending.is_none() {
@@ -126,7 +126,7 @@ impl Talk<'_> {
     fn answer<E: FlowEngine>(
         &mut self,
         decoder: &mut Decoder<'_, '_, E>,
-        held: &mut Held,
+        held: &mut CachedTokens,
         prompt: &[u32],
         drafter: Option<&mut dyn Drafter>,
     ) -> Result<(Answer, String), Error> {

@@ -74,7 +74,7 @@ impl Material {
                     tokens.extend(some);
                     Ok(())
                 })?;
-                (Tokens::Held(tokens), held_out(&tokenizer, texts)?)
+                (Tokens::InMemory(tokens), held_out(&tokenizer, texts)?)
             }
         };
         let begin = vocabulary.bos.filter(|_| vocabulary.add_bos);
