@@ -1,4 +1,4 @@
-//! Tensors of f32 to codes and scales, and their exact mean.
+//! Tensors of f32 to codes and scales, and the exact mean.
 
 fn main() {
     tercet_benches::harness::run("quantize");

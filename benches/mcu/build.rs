@@ -1,4 +1,4 @@
-//! Puts the board's memory layout where the linker finds it.
+//! Writes the board's memory layout to a folder that the linker searches.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -24,8 +24,8 @@ fn main() {
     fs::copy(layout, out.join(name)).unwrap_or_else(|error| panic!("{layout}: {error}"));
     println!("cargo:rustc-link-search={}", out.display());
     println!("cargo:rustc-link-arg-bins=-T{script}");
-    // Sections would be aligned to the pages of a loader that a board does not have.
+    // Otherwise sections would be aligned to the pages of a loader that a board does not have.
     println!("cargo:rustc-link-arg-bins=--nmagic");
-    // Who calls whom, for the sizes of code (benches/src/mcu/size.rs).
+    // Records which function calls which, for the sizes of code (benches/mcu/table/src/size.rs).
     println!("cargo:rustc-link-arg-bins=--emit-relocs");
 }

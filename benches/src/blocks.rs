@@ -19,7 +19,7 @@ pub(crate) fn guests(operation: &str, values: usize) -> Vec<Guest> {
     found.into_iter().collect()
 }
 
-/// What Tercet makes of the values.
+/// Returns Tercet's encoding of the values.
 fn encoded(format: Format, values: &[f32]) -> Vec<u8> {
     let len = format.encoded_len(values.len());
     let mut bytes = vec![0; len.unwrap_or_else(|error| panic!("{error}"))];
@@ -57,14 +57,14 @@ fn decoder(format: Format, values: usize) -> Option<Guest> {
     Some(guest("ggml", move || run(&bytes, &mut out)))
 }
 
-/// A row of f32 weights times f32 activations, so several times the bytes.
+/// Multiplies a row of f32 weights by f32 activations, so it reads several times the bytes.
 fn dot(values: usize) -> Guest {
     let (weights, x) = (input::normals(values), floats(values));
     let mut out = vec![0.0];
     guest("naive", move || naive::dot(&weights, &x, &mut out))
 }
 
-/// The activations as f32.
+/// Returns the activations as f32.
 pub(crate) fn floats(len: usize) -> Vec<f32> {
     let codes = input::codes(len);
     codes.iter().map(|&x| f32::from(x) * 0.01).collect()

@@ -4,7 +4,7 @@ use crate::guest;
 use crate::peers::naive::{self, Means};
 use tercet_host::measure::{Guest, input};
 
-/// The same over f32 copies of the codes.
+/// Returns the guests that do the same with f32 copies of the codes.
 pub(crate) fn guests(operation: &str, points: usize, dims: usize, k: usize) -> Vec<Guest> {
     if operation != "k-means step" {
         return Vec::new();

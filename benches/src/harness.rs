@@ -1,4 +1,4 @@
-//! Cases through Criterion.
+//! Runs cases with Criterion.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,17 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput
 use tercet_host::measure::{Ceilings, Clock, Contender, catalogue};
 use tercet_host::simd::Backend;
 
-/// The environment variable that asks for other values than a million: a number, or `all` for the catalogue's sizes.
+/// The environment variable that sets another number of values than a million: a number, or `all` for the catalogue's
+/// sizes.
 const SIZE: &str = "TERCET_BENCH_SIZE";
-/// The environment variable that asks for every backend of this machine: `all`.
+/// The environment variable that selects every backend of this machine with the value `all`.
 const BACKENDS: &str = "TERCET_BENCH_BACKENDS";
 
-/// Runs the operations of an area as Criterion benches with the command line's options: a group each, in it a bench for each
-/// contender and guest, named after it and after the size.
+/// Runs the operations of an area as Criterion benches with the command line's options. Each operation is a group,
+/// with a bench for each contender and guest, named after it and after the size.
 ///
 /// # Panics
-/// Where `TERCET_BENCH_SIZE` is no number of values and not `all`.
+/// If `TERCET_BENCH_SIZE` is neither a number of values nor `all`.
 pub fn run(area: &str) {
     let size = match std::env::var(SIZE).as_deref() {
         Err(_) | Ok("") => Some(1 << 20),
@@ -59,7 +60,7 @@ pub fn run(area: &str) {
     criterion.final_summary();
 }
 
-/// Those of [`crate::contenders`], or every backend's.
+/// Returns those of [`crate::contenders`], or one per backend.
 fn contenders() -> Vec<Contender> {
     if std::env::var(BACKENDS).as_deref() != Ok("all") {
         return crate::contenders();
@@ -85,7 +86,7 @@ fn bench(
     });
 }
 
-/// After a call that faults the pages in, as many as Criterion asks for.
+/// Runs as often as Criterion requests, after a call that faults the pages in.
 struct Runs {
     runs: u64,
     spent: Duration,

@@ -1,9 +1,9 @@
-//! How fast Tercet is, as ratios: against peers that do the same work on the same data in the same run, and
-//! against what the machine's memory and arithmetic allow.
+//! Tercet's speed as ratios: to peers that do the same work on the same data in the same run, and to the limits of the
+//! machine's memory and arithmetic.
 //!
-//! The operations are those of [`tercet_host::measure`], and its [`Runner`](tercet_host::measure::Runner) times them for the `roofline`
-//! command, as it does for `tercet bench`; here are the peers that join in. Criterion benches (`benches/*.rs`)
-//! run the same cases. [`peers::contest`] times whole jobs beside Python's peers.
+//! The operations are those of [`tercet_host::measure`], whose [`Runner`](tercet_host::measure::Runner) times them for
+//! the `roofline` command as for `tercet bench`. This crate adds the peers. Criterion benches (`benches/*.rs`) run the
+//! same cases. [`peers::contest`] times whole jobs beside Python's peers.
 
 mod blocks;
 mod cluster;
@@ -20,10 +20,11 @@ pub use report::{command, save, save_as, table, write};
 use tercet_host::measure::{Contender, Entry, Guest};
 use tercet_host::simd::Backend;
 
-/// Who else does what an entry says, on the same input: plain Rust loops, and ggml where `TERCET_GGML` names its library.
+/// Returns the peers that do an entry's work on the same input: plain Rust loops, and ggml if `TERCET_GGML` names its
+/// library.
 ///
 /// # Panics
-/// When ggml gives other bytes or floats: then the two do not do the same work.
+/// If ggml returns different bytes or floats, because then the two do not do the same work.
 pub fn guests(entry: &Entry) -> Vec<Guest> {
     let (operation, shape) = (entry.operation.as_str(), &entry.shape[..]);
     match (entry.area, shape) {
@@ -37,13 +38,14 @@ pub fn guests(entry: &Entry) -> Vec<Guest> {
     }
 }
 
-/// A guest who works over his own copy of the input.
+/// Returns a guest that works on its own copy of the input.
 fn guest(name: &'static str, run: impl FnMut() + Send + 'static) -> Guest {
     let run = Box::new(run);
     Guest { name, run }
 }
 
-/// The scalar engine; the backend that `TERCET_BACKEND` names, or the best here, on one thread and on all.
+/// Returns the scalar engine, and the backend that `TERCET_BACKEND` names, or the best one here, on one thread and on
+/// all.
 pub fn contenders() -> Vec<Contender> {
     let backend = Backend::default();
     let mut all = vec![Contender::Scalar];

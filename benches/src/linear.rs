@@ -4,10 +4,10 @@ use crate::peers::naive;
 use crate::{blocks, guest};
 use tercet_host::measure::{Guest, input};
 
-/// Matrices of more weights have no naive peer: he would need four bytes for each.
+/// Larger matrices have no naive peer, because it would need four bytes per weight.
 const MOST: usize = 1 << 28;
 
-/// The product of f32 weights, so several times the bytes.
+/// Returns the guest that multiplies f32 weights, so it reads several times the bytes.
 pub(crate) fn guests(rows: usize, cols: usize) -> Vec<Guest> {
     if rows * cols > MOST {
         return Vec::new();

@@ -4,13 +4,13 @@ use crate::guest;
 use crate::peers::naive::{self, Codes};
 use tercet_host::measure::{Guest, input};
 
-/// Values in a row of the per-row case.
+/// Values per row of the per-row case.
 const ROW: usize = 1024;
 
-/// A naive loop over values in groups of a length.
+/// A naive loop over values in groups of some length.
 type Naive = fn(&[f32], usize, &mut Codes);
 
-/// The operation as a naive loop, and the length of its groups.
+/// Returns the operation as a naive loop, and the length of its groups.
 fn naive(operation: &str, values: usize) -> Option<(Naive, usize)> {
     Some(match operation {
         "exact mean" => (naive::mean, values),
@@ -72,7 +72,7 @@ mod tests {
             } = &mut ours;
             let mut tensor = scalar::Tensor::new(&input, groups, codes, scales, points).unwrap();
             quant::quantize(&mut tensor, method, &mut [MagnitudeBin::EMPTY; 4096]).unwrap();
-            // An f32 sum may move a value across a border; more than a few would be other work.
+            // An f32 sum may move a value across a threshold; more than a few such values would be different work.
             let pairs = ours.codes.iter().zip(&theirs.codes);
             let differ = pairs.filter(|(a, b)| a != b).count();
             assert!(differ <= 16, "{name}: {differ} codes differ");

@@ -1,4 +1,4 @@
-//! Results to tables of ratios.
+//! Writes results as tables of ratios.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use std::{fs, io};
 use crate::peers::environment::package;
 use tercet_host::measure::{Machine, Measured, date};
 
-/// The head of the table of [`table`].
+/// The head of the table that [`table`] makes.
 const HEAD: &str = "\
 | operation | size | best engine | its time | G values/s | ÷ scalar | ÷ naive | ÷ ggml | 1 thread ÷ naive | ÷ ggml | all ÷ 1 thread | of roofline: scalar | 1 thread | all | naive | ggml |
 |---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
 
-/// A line for each case, whose results stand one after another.
+/// Returns a line for each case, whose results are consecutive.
 pub fn table(results: &[Measured]) -> String {
     let mut text = format!("{HEAD}\n");
     for case in results.chunk_by(|a, b| (&a.operation, &a.size) == (&b.operation, &b.size)) {
@@ -62,24 +62,24 @@ pub fn table(results: &[Measured]) -> String {
     text
 }
 
-/// The command line that ran `bin` of this package as it was run now.
+/// Returns the command line that ran `bin` of this package in the way of this run.
 pub fn command(bin: &str) -> String {
     let args: Vec<_> = std::env::args().skip(1).collect();
     let args = args.join(" ");
     format!("cargo run --release -p tercet-benches --bin {bin} -- {args}")
 }
 
-/// Writes a table to `results/<machine>/roofline.md` of this package, over the last one, and returns the path.
+/// Writes a table to `results/<machine>/roofline.md` of this package, replacing the last one, and returns the path.
 ///
-/// `command` is how it was made.
+/// `command` is the command that made it.
 pub fn write(results: &[Measured], command: &str) -> io::Result<PathBuf> {
     let table = table(results);
     let words = "best times. How to read it: [README](../../README.md).";
     save("roofline", &format!("`{command}`; {words}\n\n{table}"))
 }
 
-/// Writes `text`, headed by the machine and begun by the date, to `results/<machine>/<name>.md` of this package, over what is
-/// there, and returns the path.
+/// Writes `text` below a heading with the machine and after the date to `results/<machine>/<name>.md` of this package,
+/// replacing the existing file, and returns the path.
 pub fn save(name: &str, text: &str) -> io::Result<PathBuf> {
     let machine = Machine::here();
     let (heading, date) = (machine.describe(), date());
@@ -87,7 +87,7 @@ pub fn save(name: &str, text: &str) -> io::Result<PathBuf> {
     save_as(&machine.slug(), &format!("{name}.md"), &text)
 }
 
-/// Writes a file of `results/<slug>` of this package, over what is there, and returns its path.
+/// Writes a file of `results/<slug>` of this package, replacing the existing file, and returns its path.
 pub fn save_as(slug: &str, name: &str, text: &str) -> io::Result<PathBuf> {
     let folder = package().join("results").join(slug);
     fs::create_dir_all(&folder)?;

@@ -4,12 +4,13 @@ use crate::guest;
 use crate::peers::naive;
 use tercet_host::measure::{Guest, input};
 
-/// Rows to find.
+/// Number of rows to find.
 const TOP: usize = 10;
-/// Matrices of more values have no naive peer: he needs four bytes for each.
+/// Larger matrices have no naive peer, because it needs four bytes per value.
 const MOST: usize = 1 << 28;
 
-/// The same over f32 copies of the codes. The squared lengths are there beforehand, for everyone.
+/// Returns the guests that do the same with f32 copies of the codes. The squared lengths are computed beforehand for
+/// everyone.
 pub(crate) fn guests(operation: &str, rows: usize, dim: usize) -> Vec<Guest> {
     let cosine = match operation {
         "search int8 dot" => false,

@@ -1,4 +1,4 @@
-//! Peers do the same work as Tercet, where a Python has them (`TERCET_PYTHON`).
+//! Checks that peers do the same work as Tercet, if a Python has them (`TERCET_PYTHON`).
 
 mod peers_cuda;
 #[path = "../../gpu/tests/support/mod.rs"]
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use tercet_benches::peers::contest::{Effort, Peers, Row, events, measure};
 use tercet_benches::peers::process::Programs;
 
-/// One turn each: the times say nothing.
+/// One turn each: the times are meaningless.
 const EFFORT: Effort = Effort {
     rounds: 1,
     turn: 0.0,
     seconds: 0.0,
 };
 
-/// The rows of the one event whose name has the word.
+/// Returns the rows of the only event whose name contains the word.
 fn rows(word: &str, python: Option<PathBuf>) -> Vec<Row> {
     let mut chosen = events(true, None);
     chosen.retain(|event| event.name.contains(word));
@@ -29,7 +29,7 @@ fn rows(word: &str, python: Option<PathBuf>) -> Vec<Row> {
     rows
 }
 
-/// Has each peer of the event do the same work as Tercet, where the modules can be imported.
+/// Lets each peer of the event do the same work as Tercet, if the modules can be imported.
 fn same(word: &str, modules: &[&str], peers: &[&str]) {
     let Some(python) = support::host::python_with(&[&["numpy"], modules].concat()) else {
         return;

@@ -1,11 +1,12 @@
-//! Tercet on a device does the same work as on the processor, and its peers', as far as they run without a device.
+//! Checks that Tercet does the same work on a device as on the processor, and as its peers, if they run without a
+//! device.
 
 use crate::support;
 use tercet_benches::peers::contest::{Effort, Peers, cuda, json, measure, picture};
 use tercet_benches::peers::process::Programs;
 use tercet_core::block::Format;
 
-/// One turn each: the times say nothing.
+/// One turn each: the times are meaningless.
 const EFFORT: Effort = Effort {
     rounds: 1,
     turn: 0.0,

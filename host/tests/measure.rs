@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use tercet_host::measure::{
-    Arithmetic, Bound, Ceilings, Clock, Contender, Device, DeviceError, DeviceRun, Guest, Measured,
-    Runner, Settings, Task, Traffic, Work, catalogue, curve,
+    Arithmetic, Bound, Ceilings, Clock, Contender, Device, DeviceError, DeviceRun, Guest,
+    LeastWork, Measured, Runner, Settings, Task, Traffic, catalogue, curve,
 };
 use tercet_host::report::Bench;
 use tercet_host::simd::Backend;
@@ -53,7 +53,7 @@ fn no_two_cases_share_their_names() {
 #[test]
 fn much_arithmetic_on_few_bytes_is_bound_by_it() {
     let mut ceilings = Ceilings::new(Duration::ZERO);
-    let reading = Work::pass(1 << 20, Traffic::Read, 1 << 20);
+    let reading = LeastWork::pass(1 << 20, Traffic::Read, 1 << 20);
     let products = reading.clone().with_products(1 << 40, Arithmetic::Int8);
     let (seconds, bound) = ceilings.attainable(&reading, Backend::best(), 1);
     assert!(seconds > 0.0 && bound == Bound::Memory);

@@ -1,14 +1,14 @@
-//! Runs this program under callgrind, and reads what it counted.
+//! Runs this program under callgrind, and reads the counts.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// What `counts run` prints with a backend, and the instructions of each case in it, in order.
+/// Returns the output of `counts run` with a backend, and the instructions of each of its cases, in order.
 ///
-/// Only those count that lie in this program: the C library picks its copies and fills by processor, and its allocator is not
-/// ours.
+/// Only instructions of this program count: the C library chooses its copies and fills by processor, and its allocator
+/// is not ours.
 pub(crate) fn count(backend: &str) -> Result<(String, Vec<u64>), Box<dyn Error>> {
     let program = env::current_exe()?;
     let folder = env::temp_dir().join(format!("tercet-counts-{}", std::process::id()));
@@ -38,7 +38,7 @@ fn watched(
         .arg(program)
         .arg("run")
         .env("TERCET_BACKEND", backend)
-        // Another count of threads would change how work is cut, not how much it is; one of them is the pool here.
+        // Another number of threads would change how work is split, but not its amount; the pool here has one thread.
         .env_remove("RAYON_NUM_THREADS")
         .output()
         .map_err(|error| format!("valgrind: {error}"))?;
@@ -47,7 +47,7 @@ fn watched(
         return Err(format!("{text}valgrind: {}", output.status).into());
     }
     let mut counts = Vec::new();
-    // A dump for each case, numbered from 1; one more at the end, of nothing.
+    // A dump for each case, numbered from 1, and an empty one at the end.
     loop {
         let dump = PathBuf::from(format!("{}.{}", profile.display(), counts.len() + 1));
         if !dump.exists() {
@@ -59,10 +59,10 @@ fn watched(
     Ok((String::from_utf8(output.stdout)?, counts))
 }
 
-/// The instructions that a profile has in an object file.
+/// Returns the instructions that a profile has in an object file.
 ///
-/// Costs follow the `ob=` and `fn=` that they belong to, one line of code each; the line after `calls=` is what a callee
-/// cost, which stands with the callee.
+/// Costs follow the `ob=` and `fn=` that they belong to, one line of code each. The line after `calls=` is the cost of
+/// a callee, which is also listed with the callee.
 fn instructions(profile: &str, object: &str) -> Result<u64, Box<dyn Error>> {
     let (mut inside, mut callee, mut sum) = (false, false, 0);
     for line in profile.lines() {

@@ -1,24 +1,24 @@
-//! What is counted: the operations that `tercet bench` measures, over small inputs of their own.
+//! The counted cases: the operations that `tercet bench` measures, with small inputs of their own.
 
 use tercet_core::linear::Layout;
 use tercet_host::measure::{Clock, Contender, Entry, entries};
 use tercet_host::simd::Backend;
 
-/// Values of a tensor: one tile of the engine, so that a pass is one call of a kernel.
+/// Values of a tensor: one tile of the engine, so that a pass is one kernel call.
 const TENSOR: usize = 1 << 14;
 /// Weights in blocks.
 const BLOCKS: usize = 1 << 13;
-/// Rows and columns of a layer, and vectors of a product with many.
+/// Rows and columns of a layer, and number of vectors in a product with many.
 const LAYER: (usize, usize, usize) = (32, 1024, 8);
 /// Rows and columns of a matrix with a palette.
 const PALETTE: (usize, usize) = (8, 1024);
-/// Points, coordinates, clusters: few clusters, as many as a tile of centroids, and a number of coordinates that no register
-/// divides.
+/// Points, coordinates, clusters: with few clusters, with as many as a tile of centroids has, and with a number of
+/// coordinates that is not a multiple of any register's lanes.
 const POINTS: [[usize; 3]; 3] = [[512, 32, 16], [256, 64, 64], [256, 100, 10]];
-/// Rows to search, their values, and queries.
+/// Rows to search, values per row, and queries.
 const ROWS: (usize, usize, usize) = (256, 384, 8);
 
-/// Every case.
+/// Returns every case.
 pub(crate) fn all() -> impl Iterator<Item = Entry> {
     let (rows, cols, vectors) = LAYER;
     let matmats = Layout::ALL.into_iter();
@@ -34,7 +34,8 @@ pub(crate) fn all() -> impl Iterator<Item = Entry> {
         .chain(entries::int8_searches(ROWS.0, ROWS.1, ROWS.2))
 }
 
-/// Does a case twice on this thread, the second time within `counted`; what it was: operation, size, and its values or products.
+/// Runs a case twice on this thread, the second time within `counted`. Returns its description: operation, size, and
+/// its values or products.
 pub(crate) fn run(entry: &Entry, counted: fn(&mut dyn FnMut())) -> String {
     let case = entry.build();
     let by = Contender::Threads {
@@ -50,7 +51,7 @@ pub(crate) fn run(entry: &Entry, counted: fn(&mut dyn FnMut())) -> String {
     format!("{what} {on} {work}")
 }
 
-/// What is done once (detection, tables, a first allocation) is no part of a count.
+/// Excludes from a count what is done only once (detection, tables, a first allocation).
 struct Twice {
     counted: fn(&mut dyn FnMut()),
 }

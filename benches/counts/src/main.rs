@@ -1,8 +1,9 @@
-//! Instructions of the host's hot operations, counted by valgrind's callgrind, beside the committed table.
+//! Counts the instructions of the host's hot operations with valgrind's callgrind, and compares them with the
+//! committed table.
 //!
-//! `counts BACKEND SNAPSHOT` runs every case of [`cases`] with that backend in a pool of one thread, prints the table, and
-//! fails where a case takes 2 % more than in SNAPSHOT, or where the two have other cases; with TERCET_OVERWRITE=1 it writes
-//! SNAPSHOT instead. The program runs itself under valgrind for it, as `counts run`.
+//! `counts BACKEND SNAPSHOT` runs every case of [`cases`] with that backend in a pool of one thread and prints the
+//! table. It fails if a case takes 2 % more than in SNAPSHOT, or if the two have different cases; with
+//! TERCET_OVERWRITE=1 it writes SNAPSHOT instead. To count, the program runs itself under valgrind, as `counts run`.
 
 mod callgrind;
 mod cases;
@@ -31,10 +32,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// The part that valgrind watches: prints what each case is, and runs it twice, the second time in [`counted_by_valgrind`].
+/// The part that valgrind watches: prints the description of each case and runs the case twice, the second time in
+/// [`counted_by_valgrind`].
 fn run() -> Result<(), Box<dyn Error>> {
     Backend::chosen()?;
-    // This thread is the pool, so that no other one waits, spins or is woken meanwhile.
+    // This thread is the pool, so that no other thread waits, spins or is woken meanwhile.
     rayon::ThreadPoolBuilder::new()
         .num_threads(1)
         .use_current_thread()
@@ -45,13 +47,13 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What valgrind counts, by this name: see [`callgrind::count`].
+/// The function that valgrind counts, by this name: see [`callgrind::count`].
 // SAFETY: no other symbol of the program has the name. Unmangled, since each valgrind prints mangled ones in its own way.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn counted_by_valgrind(run: &mut dyn FnMut()) {
     run();
-    // So that the call above is not the last thing done, and this function is left when that is over.
+    // So that the call above is not in tail position, and this function returns after it.
     std::hint::black_box(run);
 }
 
@@ -79,7 +81,7 @@ fn compare(backend: &str, snapshot: &str) -> Result<(), Box<dyn Error>> {
     Err(format!("{text}TERCET_OVERWRITE=1 .ci/test counts renews the tables").into())
 }
 
-/// The compiler that cargo takes, which is the one that compiled this program where cargo has just done so.
+/// Returns the compiler that cargo uses. It compiled this program if cargo has just done so.
 fn compiler() -> Result<String, Box<dyn Error>> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).arg("--version").output()?;

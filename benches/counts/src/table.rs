@@ -1,22 +1,22 @@
-//! The table of counts, and what it may not have more of than the committed one.
+//! The table of counts, and its comparison with the committed one.
 
 use std::error::Error;
 
-/// Growth that is let pass, in per cent: room for nothing but how a compiler lays out a loop.
+/// Growth that is accepted, in per cent: only enough for the way in which a compiler lays out a loop.
 const PERCENT: u64 = 2;
 
 /// One case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// What was done, and on what.
+    /// The operation, and its input.
     pub(crate) name: [String; 2],
     /// Instructions of one run.
     pub(crate) instructions: u64,
-    /// What one run does: values, multiply-accumulates.
+    /// Work of one run: values, multiply-accumulates.
     pub(crate) work: u64,
 }
 
-/// The lines that the counted program printed (`what on work`), with what was counted for each.
+/// Joins the lines that the counted program printed (`what on work`) with their counts.
 pub(crate) fn join(printed: &str, counts: &[u64]) -> Result<Vec<Row>, Box<dyn Error>> {
     let lines: Vec<&str> = printed.lines().collect();
     if lines.len() != counts.len() {
@@ -40,7 +40,7 @@ pub(crate) fn join(printed: &str, counts: &[u64]) -> Result<Vec<Row>, Box<dyn Er
     rows.collect()
 }
 
-/// The table, headed by the compiler.
+/// Returns the table with the compiler in its first line.
 pub(crate) fn table(compiler: &str, rows: &[Row]) -> String {
     let mut table = format!(
         "# {compiler}\n{:<24} {:<22} {:>10} {:>8} {:>8}\n",
@@ -57,10 +57,10 @@ pub(crate) fn table(compiler: &str, rows: &[Row]) -> String {
     table
 }
 
-/// The lines of a table, comments left out.
+/// Returns the rows of a table without comments.
 ///
 /// # Errors
-/// The line that is none.
+/// The first line that is not a row.
 pub(crate) fn parse(text: &str) -> Result<Vec<Row>, String> {
     text.lines()
         .filter(|line| !line.starts_with('#'))
@@ -80,7 +80,7 @@ fn parse_line(line: &str) -> Option<Row> {
     })
 }
 
-/// Every way in which `now` is worse than `committed` or has other cases, one line each.
+/// Returns every case in which `now` is worse than `committed` and every difference in cases, one line each.
 pub(crate) fn compare(committed: &[Row], now: &[Row]) -> Vec<String> {
     let mut complaints = Vec::new();
     for row in now {

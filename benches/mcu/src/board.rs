@@ -1,4 +1,4 @@
-//! The boards: their clocks, and how a program starts.
+//! The boards: their clocks and the start of a program.
 
 #![allow(
     unsafe_code,
@@ -7,15 +7,15 @@
 
 use crate::counter::Clock;
 
-/// The clock of the board this was compiled for.
+/// The clock of the board that this was compiled for.
 pub use imp::BoardClock;
 
 #[cfg(any(tercet_board = "mps2", tercet_board = "an505"))]
 mod imp {
     use super::Clock;
 
-    // CMSDK timer 0, counting down; where and how fast, by the boards' application notes and QEMU's models of them.
-    // On AN505 it is reached at its secure address.
+    // CMSDK timer 0, which counts down. Address and rate are from the boards' application notes and QEMU's models of
+    // them. On AN505 it is at its secure address.
     #[cfg(tercet_board = "mps2")]
     const TIMER: (usize, u64) = (0x4000_0000, 40);
     #[cfg(tercet_board = "an505")]
@@ -56,7 +56,7 @@ mod imp {
 mod imp {
     use super::Clock;
 
-    // The FPGA's counter, at its secure address; 20 MHz by QEMU's model.
+    // The FPGA's counter, at its secure address; 20 MHz in QEMU's model.
     const FPGA: usize = 0x5930_2000;
     const COUNTER: *mut u32 = (FPGA + 0x18) as *mut u32;
     const PRESCALE: *mut u32 = (FPGA + 0x1C) as *mut u32;
@@ -66,7 +66,7 @@ mod imp {
     pub struct BoardClock(());
 
     impl BoardClock {
-        /// Lets it count every period of its clock.
+        /// Sets it to count every period of its clock.
         pub fn start() -> Self {
             // SAFETY: Registers of a counter that nothing else here uses.
             unsafe {
@@ -93,7 +93,7 @@ mod imp {
 
     use super::Clock;
 
-    // The stack, statics of zero, and on to the program.
+    // Sets up the stack and zeroed statics, and starts the program.
     global_asm!(
         ".section .init, \"ax\"",
         ".global _start",
@@ -108,12 +108,12 @@ mod imp {
         "2: j main",
     );
 
-    /// The processor's count of instructions, which QEMU keeps in nanoseconds.
+    /// The processor's count of instructions, which QEMU counts in nanoseconds.
     #[derive(Debug)]
     pub struct BoardClock(());
 
     impl BoardClock {
-        /// Runs from the start.
+        /// It always runs.
         pub fn start() -> Self {
             Self(())
         }

@@ -1,4 +1,4 @@
-//! Layers of random weights in every layout, and their product as cases.
+//! Layers of random weights in every layout, with their product as cases.
 
 use tercet_core::arch::plain::linear::for_each_sum;
 use tercet_core::block::{self, Format};
@@ -11,7 +11,7 @@ use tercet_core::scalar::Only;
 use crate::memory::Memory;
 use crate::run::{Case, Name, Shape};
 
-/// A layer, its input, and the output that the plain loops give.
+/// A layer, its input, and the output of the plain loops.
 #[derive(Debug)]
 pub struct Data<'a> {
     layer: Layer<'a>,
@@ -24,10 +24,10 @@ pub struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// Random weights, biases and activations; `offset` bytes from a multiple of 16.
+    /// Makes random weights, biases and activations; the weights begin `offset` bytes after a multiple of 16.
     ///
     /// # Panics
-    /// Where `memory` is too small, or the shape is none of the layout's.
+    /// If `memory` is too small, or the layout does not allow the shape.
     pub fn new(layout: Layout, shape: Shape, offset: usize, memory: &mut Memory<'a>) -> Self {
         let Shape(rows, cols) = shape;
         let mut random = Random::new(4);
@@ -39,7 +39,7 @@ impl<'a> Data<'a> {
         let x = I8Sym::new(x).expect("-127 to 127");
         let weights = Matrix::new(layout, rows, cols, bytes).expect("legal codes");
 
-        // Biases as large as the sums, scaled so that the largest output is int8's largest.
+        // The biases are as large as the sums, and scaled so that the largest output is int8's largest.
         let mut largest = 0;
         for_each_sum(&weights, x, |_, sum| largest = largest.max(sum.abs()));
         let shift = (64 - largest.leading_zeros()).saturating_sub(30).min(30) as u8;
@@ -83,7 +83,7 @@ impl<'a> Data<'a> {
         self.layer.weights().rows() * self.layer.weights().cols()
     }
 
-    /// Whether `out` is right, not trivially so, and wiped for the next run.
+    /// Returns true if `out` is right and not trivial. Clears it for the next run.
     fn check(&mut self) -> bool {
         let right = self.out == self.expected && self.out.iter().any(|&code| code.abs() == 127);
         self.out.fill(-128);
@@ -91,7 +91,7 @@ impl<'a> Data<'a> {
     }
 }
 
-/// [`dense`]: activations widened, products, bias, one rounding to int8.
+/// [`dense`]: widens activations, multiplies, adds the bias, and rounds once to int8.
 #[derive(Debug)]
 pub struct Dense<'a, 'b>(pub &'b mut Data<'a>);
 
@@ -114,7 +114,7 @@ impl Case for Dense<'_, '_> {
 
     fn run(&mut self) {
         let data = &mut *self.0;
-        // Sizes fit; a refusal would show in the result.
+        // The sizes fit; the check of the result would show an error.
         let _ = dense(&data.layer, &data.rescale, data.x, data.out, data.scratch);
     }
 
@@ -123,7 +123,7 @@ impl Case for Dense<'_, '_> {
     }
 }
 
-/// The same over the plain loops of [`tercet_core::arch::plain::linear`].
+/// The same with the plain loops of [`tercet_core::arch::plain::linear`].
 #[derive(Debug)]
 pub struct Plain<'a, 'b>(pub &'b mut Data<'a>);
 
@@ -150,7 +150,7 @@ impl Case for Plain<'_, '_> {
     }
 }
 
-/// [`Dense`] by an engine of one layout.
+/// [`Dense`] with an engine of one layout.
 #[derive(Debug)]
 pub struct Alone<'a, 'b, const SET: u32>(pub &'b mut Data<'a>);
 
@@ -177,7 +177,7 @@ impl<const SET: u32> Case for Alone<'_, '_, SET> {
     }
 }
 
-/// Codes of every kind that the layout has.
+/// Fills weights with codes of every kind that the layout has.
 fn fill(
     layout: Layout,
     shape: Shape,
@@ -197,8 +197,8 @@ fn fill(
     pack::pack(layout, rows, cols, codes, bytes).expect("codes of the layout");
 }
 
-/// Blocks of values between −4 and 4; where a format has the code +2, that too. Of formats that are read only, any bytes under scales and
-/// minima of 1.
+/// Fills blocks with values between −4 and 4, and also the code +2 if the format has it. For read-only formats, fills
+/// them with any bytes under scales and minima of 1.
 fn fill_blocks(format: Format, random: &mut Random, bytes: &mut [u8]) {
     for block in bytes.chunks_exact_mut(format.bytes()) {
         if !format.can_encode() {
@@ -216,7 +216,7 @@ fn fill_blocks(format: Format, random: &mut Random, bytes: &mut [u8]) {
         values.fill_with(|| 4.0 * random.signed_f32());
         block::encode(format, Rule::AbsMax, ScaleRule::Rule, values, block).expect("whole blocks");
         if matches!(format, Format::Tq2_0 | Format::Q2_0) {
-            // Byte 2 holds codes in both.
+            // Byte 2 contains codes in both.
             block[2] = 0xFF;
         }
     }

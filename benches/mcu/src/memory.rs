@@ -1,11 +1,11 @@
-//! The memory that cases share, one after the other.
+//! The memory that cases use one after the other.
 
 #![allow(unsafe_code, reason = "one static buffer, lent once")]
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-/// What there is, in bytes: all that the largest case takes, on every board.
+/// Bytes in total: as many as the largest case takes, on every board.
 const BYTES: usize = 3 << 20;
 
 #[repr(align(16))]
@@ -17,17 +17,17 @@ unsafe impl Sync for Buffer {}
 static BUFFER: Buffer = Buffer(UnsafeCell::new([0; BYTES]));
 static LENT: AtomicBool = AtomicBool::new(false);
 
-/// Memory that hands out slices until it is used up; a [`Memory::fork`] begins anew where its parent stands.
+/// Memory that hands out slices until it is used up. A [`Memory::fork`] starts at its parent's current position.
 #[derive(Debug)]
 pub struct Memory<'a> {
     free: &'a mut [u8],
 }
 
 impl Memory<'static> {
-    /// All of it.
+    /// Returns all of it.
     ///
     /// # Panics
-    /// The second time.
+    /// If called a second time.
     pub fn take() -> Self {
         // Load and store: a Cortex-M0 has no swap, and there is one thread and no interrupt here.
         assert!(!LENT.load(Ordering::Relaxed), "lent once");
@@ -40,17 +40,17 @@ impl Memory<'static> {
 }
 
 impl<'a> Memory<'a> {
-    /// The same memory for the time of a borrow.
+    /// Returns the same memory for the time of a borrow.
     pub fn fork(&mut self) -> Memory<'_> {
         Memory {
             free: &mut *self.free,
         }
     }
 
-    /// `len` elements, all zero, at an address that is a multiple of 16.
+    /// Returns `len` elements, all zero, at an address that is a multiple of 16.
     ///
     /// # Panics
-    /// Where that much is not left.
+    /// If less memory remains.
     pub fn slice<T: bytemuck::Pod>(&mut self, len: usize) -> &'a mut [T] {
         let bytes = len * size_of::<T>();
         let free = core::mem::take(&mut self.free);

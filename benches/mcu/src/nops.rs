@@ -13,7 +13,7 @@ macro_rules! nops {
     };
 }
 
-/// Calls `each` with lengths in instructions and code that has them.
+/// Calls `each` with lengths in instructions and code of these lengths.
 pub(crate) fn try_each<E>(
     each: impl FnMut((u64, &mut dyn FnMut())) -> Result<(), E>,
 ) -> Result<(), E> {

@@ -8,36 +8,36 @@ use crate::board::BoardClock;
 use crate::counter::Counter;
 use crate::memory::Memory;
 
-/// One thing to count.
+/// A case to count.
 pub trait Case {
-    /// The columns that name it; no spaces within one.
+    /// Returns the columns that name it; without spaces within a column.
     fn name(&self) -> Name;
 
-    /// How many units of work a run does: multiply-accumulates, operations.
+    /// Returns the units of work per run: multiply-accumulates, operations.
     fn work(&self) -> usize;
 
-    /// Bytes of working memory that the caller must lend, besides inputs and outputs.
+    /// Returns the bytes of working memory that the caller must lend, besides inputs and outputs.
     fn scratch(&self) -> usize {
         0
     }
 
-    /// The work. Runs at least three times.
+    /// Does the work. It is called at least three times.
     fn run(&mut self);
 
-    /// Whether the last run's result is right.
+    /// Returns true if the last run's result is right.
     fn check(&mut self) -> bool;
 }
 
-/// What a line of the table is about.
+/// The case of a line of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Name {
     /// The operation.
     pub operation: &'static str,
-    /// How the data lies.
+    /// The layout of the data.
     pub layout: &'static str,
-    /// How much of it.
+    /// The shape of the data.
     pub shape: Shape,
-    /// Which code: the engine's (`kernel`), plain loops (`plain`), or a peer's name.
+    /// The code: the engine's (`kernel`), plain loops (`plain`), or a peer's name.
     pub code: &'static str,
 }
 
@@ -61,7 +61,7 @@ pub struct Bench {
 impl Bench {
     /// Runs a case, checks its result, counts it twice, and prints its line.
     ///
-    /// A wrong result, and a count that is not the same again, fail the program.
+    /// A wrong result, or a different second count, makes the program fail.
     pub fn case<C: Case>(&mut self, case: &mut C) {
         let Name {
             operation,
@@ -90,12 +90,12 @@ impl Bench {
         });
     }
 
-    /// The counter, for cases that are many small ones.
+    /// Returns the counter, for cases that consist of many small ones.
     pub fn counter(&self) -> &Counter<BoardClock> {
         &self.counter
     }
 
-    /// Fails the program, with a reason.
+    /// Makes the program fail, with a reason.
     pub fn fail(&mut self, reason: &str) {
         eprintln!("{reason}");
         self.failures += 1;
@@ -118,18 +118,18 @@ impl Bench {
     }
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
-    /// Whose.
+    /// The case.
     pub name: Name,
-    /// Instructions, all together.
+    /// Total instructions.
     pub instructions: u64,
-    /// Over how many units of work.
+    /// Total units of work.
     pub work: usize,
     /// Bytes that the caller lends.
     pub scratch: usize,
-    /// The address of the function that did it.
+    /// The address of the function that did the work.
     pub code: usize,
 }
 
@@ -142,13 +142,13 @@ impl fmt::Display for Thousandths {
     }
 }
 
-/// The code that is counted, under an address of its own: what is reachable from there is its size.
+/// Runs the counted code in a function with its own address. Its size is that of all code reachable from there.
 #[inline(never)]
 fn enter<C: Case>(case: &mut C) {
     case.run();
 }
 
-/// Checks that the clock follows instructions, then runs `body`; fails where anything was wrong.
+/// Checks that the clock follows instructions, then runs `body`. Fails if anything was wrong.
 pub fn run(body: fn(&mut Bench, Memory<'static>)) -> ! {
     let counter = Counter::new(BoardClock::start());
     if let Err((expected, counted)) = counter.verify() {

@@ -1,4 +1,4 @@
-//! Tercet beside its peers: `peers [--cuda] [--only WORD] [--quick] [--torch] [--json] [--write]`.
+//! Compares Tercet with its peers: `peers [--cuda] [--only WORD] [--quick] [--torch] [--json] [--write]`.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ linfa and candle are compiled in target/peers too. ggml takes part where TERCET_
 TERCET_BITNET names a library of its src/ggml-bitnet-mad.cpp. TERCET_BENCHES names the folder `benches` of the repository where
 that is not where this was compiled.";
 
-/// What a written page says of itself.
+/// Description at the top of a written page.
 const ABOUT: &str = "Best of many runs, in turns; above 1 Tercet is faster. How to read it: [README](../../README.md).";
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ struct Options {
     write: bool,
 }
 
-/// Reads the command line; `None` where it is not as [`USAGE`] says.
+/// Reads the command line; `None` if it does not match [`USAGE`].
 fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     let mut options = Options::default();
     while let Some(arg) = args.next() {
@@ -56,11 +56,11 @@ fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     Some(options)
 }
 
-/// Who takes part, in what.
+/// The participants and the events.
 struct Contest {
-    /// What did the work, in words.
+    /// Description of the hardware that did the work.
     machine: String,
-    /// The same for the name of a folder.
+    /// The same as a folder name.
     slug: String,
     programs: Programs,
     events: Vec<Event>,
@@ -98,7 +98,7 @@ fn on_processor(options: &Options) -> Result<Contest, Box<dyn Error>> {
 }
 
 fn on_device(options: &Options) -> Result<Contest, Box<dyn Error>> {
-    // First, since without one there is nothing to set up a Python for.
+    // First, since without a device there is no need to set up a Python.
     let device = cuda::device()?;
     let python = environment::python_for_cuda(options.torch)?;
     let machine = Machine::here();
@@ -113,7 +113,7 @@ fn on_device(options: &Options) -> Result<Contest, Box<dyn Error>> {
     })
 }
 
-/// Has everyone do the work whose name contains the word.
+/// Lets everyone do the work whose name contains the word.
 fn rows(
     contest: Vec<Event>,
     options: &Options,
@@ -196,7 +196,7 @@ fn main() -> ExitCode {
     };
     match run(&options) {
         Ok(true) => ExitCode::SUCCESS,
-        // Someone's answer was another.
+        // A participant's answer was different.
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("peers: {error}");

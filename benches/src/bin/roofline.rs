@@ -19,7 +19,7 @@ struct Options {
     write: bool,
 }
 
-/// Reads the command line; `None` where it is not as [`USAGE`] says.
+/// Reads the command line; `None` if it does not match [`USAGE`].
 fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     let mut options = Options::default();
     while let Some(arg) = args.next() {

@@ -1,4 +1,4 @@
-//! Python with the peers, and the peers of Rust: pinned, set up once.
+//! Sets up Python with the peers, and the Rust peers, once and with pinned versions.
 
 use std::env;
 use std::fs;
@@ -6,35 +6,36 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Of this package: what is installed, with hashes.
+/// File of this package: the packages to install, with hashes.
 const REQUIREMENTS: &str = "peers/requirements.txt";
-/// And what is large.
+/// Large packages.
 const WITH_TORCH: &str = "peers/requirements-torch.txt";
-/// And what is of use beside a CUDA device alone.
+/// Packages that are useful only with a CUDA device.
 const WITH_CUDA: &str = "peers/requirements-cuda.txt";
 
-/// The folder of this package: the one that `TERCET_BENCHES` names, where programs run on another machine than the one that they were
-/// compiled on, else the one that they were compiled in.
+/// Returns the folder of this package: the one that `TERCET_BENCHES` names, if programs run on another machine than
+/// the one that compiled them, else the one that they were compiled in.
 pub fn package() -> PathBuf {
     let named = env::var_os("TERCET_BENCHES").filter(|path| !path.is_empty());
     named.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
 }
 
-/// `NAME` of this package.
+/// Returns the path of `name` in this package.
 pub(super) fn file(name: &str) -> PathBuf {
     package().join(name)
 }
 
-/// Where what is installed, written and answered lies: `target/peers` of the repository.
+/// Returns the folder for installed packages, written files and answers: `target/peers` of the repository.
 pub fn folder() -> PathBuf {
     file("../target/peers")
 }
 
-/// A Python with the peers: the one that `TERCET_PYTHON` names, as it is, or else a virtual environment in [`folder`] with
-/// the versions of `peers/requirements.txt`, which is set up now if it is not there. `torch` adds PyTorch and fastkmeans.
+/// Returns a Python with the peers: the one that `TERCET_PYTHON` names, unchanged, or else a virtual environment in
+/// [`folder`] with the versions of `peers/requirements.txt`, which is set up now if necessary. `torch` adds PyTorch
+/// and fastkmeans.
 ///
 /// # Errors
-/// Where there is no `python3`, or pip fails; what it said is on standard error.
+/// There is no `python3`, or pip fails; its output is on standard error.
 pub fn python(torch: bool) -> io::Result<PathBuf> {
     if let Some(named) = env::var_os("TERCET_PYTHON").filter(|path| !path.is_empty()) {
         return Ok(named.into());
@@ -53,10 +54,10 @@ pub fn python(torch: bool) -> io::Result<PathBuf> {
     Ok(python)
 }
 
-/// As [`python`]; `all` adds PyTorch, and what runs on CUDA devices besides.
+/// Does [`python`]; `all` adds PyTorch, and also the packages that run on CUDA devices.
 ///
 /// # Errors
-/// As [`python`].
+/// Those of [`python`].
 pub fn python_for_cuda(all: bool) -> io::Result<PathBuf> {
     let python = python(all)?;
     if all && env::var_os("TERCET_PYTHON").is_none_or(|path| path.is_empty()) {
@@ -65,7 +66,7 @@ pub fn python_for_cuda(all: bool) -> io::Result<PathBuf> {
     Ok(python)
 }
 
-/// Installs a file of requirements, `first` into a new environment, unless the stamp says that it was.
+/// Installs a file of requirements unless the stamp shows that it is installed; `first` creates a new environment.
 fn install(venv: &Path, python: &Path, requirements: &str, first: bool) -> io::Result<()> {
     let path = file(requirements);
     let wanted = fs::read_to_string(&path)?;
@@ -75,15 +76,15 @@ fn install(venv: &Path, python: &Path, requirements: &str, first: bool) -> io::R
     }
     eprintln!("installing benches/{requirements} in target/peers/venv");
     if first {
-        // Anew: an interrupted one lacks pip for ever.
+        // A new environment, because an interrupted setup lacks pip for ever.
         fs::create_dir_all(venv)?;
         let venv = venv.as_os_str();
         run(Command::new("python3")
             .args(["-m", "venv", "--clear"])
             .arg(venv))?;
     }
-    // Wheels only: a source build would need compilers. The files list all that is needed, and `wordllama` is for its
-    // data alone, so nothing is resolved.
+    // Only wheels: a source build would need compilers. The files list all needed packages, and `wordllama` is only
+    // for its data, so pip does not resolve dependencies.
     run(Command::new(python)
         .args([
             "-m",
@@ -106,10 +107,10 @@ fn install(venv: &Path, python: &Path, requirements: &str, first: bool) -> io::R
     fs::write(stamp, wanted)
 }
 
-/// The peers of Rust, compiled now if they are not yet.
+/// Returns the Rust peers, compiled now if necessary.
 ///
 /// # Errors
-/// Where cargo fails; what it said is on standard error.
+/// Cargo fails; its output is on standard error.
 pub fn rust() -> io::Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let (manifest, target) = (file("peers/rust/Cargo.toml"), folder().join("rust"));
@@ -140,7 +141,7 @@ fn run(command: &mut Command) -> io::Result<()> {
     }
 }
 
-/// A safetensors file with the embeddings of 32,000 tokens, where the package `wordllama` is installed.
+/// Returns a safetensors file with the embeddings of 32,000 tokens, if the package `wordllama` is installed.
 pub fn embeddings(python: &Path) -> Option<PathBuf> {
     let code = "import importlib.util, os; print(os.path.dirname(importlib.util.find_spec('wordllama').origin))";
     let output = Command::new(python).args(["-c", code]).output().ok()?;

@@ -11,10 +11,10 @@ type Quantize = unsafe extern "C" fn(*const f32, *mut c_void, i64);
 /// `void dequantize_row_NAME(const void * x, float * y, int64_t values)`
 type Dequantize = unsafe extern "C" fn(*const c_void, *mut f32, i64);
 
-/// The library named by `TERCET_GGML` (`libggml-base.so`), or `None` where the variable is not set.
+/// Returns the library named by `TERCET_GGML` (`libggml-base.so`), or `None` if the variable is not set.
 ///
 /// # Panics
-/// When the variable names something that does not load.
+/// If the variable names a file that does not load.
 pub fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
     let load = || {
@@ -25,7 +25,8 @@ pub fn library() -> Option<&'static Library> {
     LIBRARY.get_or_init(load).as_ref()
 }
 
-/// The library of kernels (`libggml-cpu-*.so`) beside [`library`]'s that rates itself highest on this processor; `None` where there is none.
+/// Returns the library of kernels (`libggml-cpu-*.so`) in [`library`]'s folder that rates itself highest on this
+/// processor; `None` if there is none.
 pub fn cpu() -> Option<&'static Library> {
     static CPU: OnceLock<Option<Library>> = OnceLock::new();
     let load = || {
@@ -54,7 +55,7 @@ pub fn cpu() -> Option<&'static Library> {
     CPU.get_or_init(load).as_ref()
 }
 
-/// The encoder of a format, or `None` where this ggml has none.
+/// Returns the encoder of a format, or `None` if this ggml has none.
 pub fn encoder(format: Format) -> Option<impl Fn(&[f32], &mut [u8]) + 'static> {
     let name = format!("quantize_row_{}_ref", format.name());
     // SAFETY: the symbol has this type in every ggml that has it.
@@ -74,7 +75,7 @@ pub fn encoder(format: Format) -> Option<impl Fn(&[f32], &mut [u8]) + 'static> {
     })
 }
 
-/// The decoder of a format, or `None` where this ggml has none.
+/// Returns the decoder of a format, or `None` if this ggml has none.
 pub fn decoder(format: Format) -> Option<impl Fn(&[u8], &mut [f32]) + 'static> {
     let name = format!("dequantize_row_{}", format.name());
     // SAFETY: the symbol has this type in every ggml that has it.

@@ -1,7 +1,7 @@
-//! What Tercet is compared with.
+//! The peers of Tercet.
 //!
-//! [`ggml`], [`vec_dot`] and [`naive`] run in this process. Python's peers each run in a [`process`] of their own, in a pinned
-//! [`environment`], and a [`contest`] times them in turns with Tercet on the same files.
+//! [`ggml`], [`vec_dot`] and [`naive`] run in this process. Python's peers each run in a separate [`process`], in a
+//! pinned [`environment`], and a [`contest`] times them in turns with Tercet on the same files.
 
 pub mod contest;
 pub mod environment;

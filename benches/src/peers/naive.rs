@@ -1,24 +1,25 @@
 //! Plain Rust loops in f32, without checks.
 //!
-//! The quantizers (a sum, then a division and a rounding for each value) take values and the length of a group; all but [`symmetric`] take them as one group.
+//! The quantizers (a sum, then a division and a rounding per value) take values and the length of a group; all except
+//! [`symmetric`] take the values as one group.
 
-/// Where quantizers write.
+/// Output of quantizers.
 #[derive(Clone, Debug)]
 pub struct Codes {
-    /// One a value.
+    /// One per value.
     pub codes: Vec<i8>,
-    /// One a group.
+    /// One per group.
     pub scales: Vec<f32>,
-    /// One a group.
+    /// One per group.
     pub points: Vec<i8>,
 }
 
-/// The mean of |x|, by an f32 sum.
+/// Computes the mean of |x| with an f32 sum.
 pub fn mean(values: &[f32], _: usize, out: &mut Codes) {
     out.scales[0] = values.iter().map(|x| x.abs()).sum::<f32>() / values.len() as f32;
 }
 
-/// Ternary codes by the mean of |x|.
+/// Computes ternary codes from the mean of |x|.
 pub fn abs_mean(values: &[f32], _: usize, out: &mut Codes) {
     let mean = values.iter().map(|x| x.abs()).sum::<f32>() / values.len() as f32;
     for (code, x) in out.codes.iter_mut().zip(values) {
@@ -27,7 +28,7 @@ pub fn abs_mean(values: &[f32], _: usize, out: &mut Codes) {
     out.scales[0] = mean;
 }
 
-/// Ternary codes of the least squared error, by sorting all magnitudes and trying every count.
+/// Computes ternary codes of least squared error by sorting all magnitudes and trying every count.
 pub fn optimal(values: &[f32], _: usize, out: &mut Codes) {
     let mut sorted: Vec<f32> = values.iter().map(|x| x.abs()).collect();
     sorted.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -49,7 +50,7 @@ pub fn optimal(values: &[f32], _: usize, out: &mut Codes) {
     out.scales[0] = scale as f32;
 }
 
-/// Symmetric int8 codes with one scale a group.
+/// Computes symmetric int8 codes with one scale per group.
 pub fn symmetric(values: &[f32], len: usize, out: &mut Codes) {
     let groups = values.chunks(len).zip(out.codes.chunks_mut(len));
     for ((values, codes), scale) in groups.zip(&mut out.scales) {
@@ -60,7 +61,7 @@ pub fn symmetric(values: &[f32], len: usize, out: &mut Codes) {
     }
 }
 
-/// Affine int8 codes.
+/// Computes affine int8 codes.
 pub fn affine(values: &[f32], _: usize, out: &mut Codes) {
     let min = values.iter().fold(0.0f32, |min, &x| min.min(x));
     let max = values.iter().fold(0.0f32, |max, &x| max.max(x));
@@ -72,7 +73,7 @@ pub fn affine(values: &[f32], _: usize, out: &mut Codes) {
     (out.scales[0], out.points[0]) = (scale, point as i8);
 }
 
-/// The product without quantization: f32 weights in rows, times one f32 vector.
+/// Multiplies rows of f32 weights by one f32 vector, without quantization.
 pub fn dot(weights: &[f32], x: &[f32], out: &mut [f32]) {
     for (row, y) in weights.chunks(x.len()).zip(out) {
         *y = row.iter().zip(x).map(|(w, x)| w * x).sum();
@@ -82,13 +83,13 @@ pub fn dot(weights: &[f32], x: &[f32], out: &mut [f32]) {
 /// The state of k-means.
 #[derive(Clone, Debug)]
 pub struct Means {
-    /// One a point.
+    /// One per point.
     pub labels: Vec<u32>,
     /// k rows.
     pub centroids: Vec<f32>,
     /// k rows.
     sums: Vec<f32>,
-    /// k.
+    /// k counts.
     counts: Vec<u32>,
 }
 
@@ -104,7 +105,7 @@ impl Means {
     }
 }
 
-/// A step of Lloyd's loop: labels by the least squared distance, then means.
+/// Does a step of Lloyd's loop: labels by the least squared distance, then means.
 pub fn lloyd_step(points: &[f32], out: &mut Means) {
     let dims = points.len() / out.labels.len();
     out.sums.fill(0.0);
@@ -134,8 +135,8 @@ pub fn lloyd_step(points: &[f32], out: &mut Means) {
     }
 }
 
-/// The `count` rows of largest dot product with a query, best first, with their scores; of largest cosine where there are
-/// `lengths` of the rows.
+/// Returns the `count` rows of largest dot product with a query, best first, with their scores; of largest cosine if
+/// `lengths` has the rows' lengths.
 pub fn top(
     rows: &[f32],
     lengths: &[f32],

@@ -1,14 +1,14 @@
-//! Arrays to files that NumPy reads.
+//! Writes arrays to files that NumPy reads.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// A type of NumPy's, as its files name it.
+/// A NumPy type.
 pub trait Value: Copy {
-    /// Such as `<f4`.
+    /// Its name in NumPy files, such as `<f4`.
     const DESCR: &'static str;
-    /// Little-endian.
+    /// Writes the value, little-endian.
     fn write(self, out: &mut impl Write) -> io::Result<()>;
 }
 
@@ -32,10 +32,10 @@ values! {
 /// Writes an array, row-major, in version 1.0 of the format.
 ///
 /// # Errors
-/// Where the file cannot be written.
+/// The file cannot be written.
 ///
 /// # Panics
-/// Unless the shape has as many values as there are.
+/// If the shape's size is not the number of values.
 pub fn write<T: Value>(path: &Path, values: &[T], shape: &[usize]) -> io::Result<()> {
     assert_eq!(shape.iter().product::<usize>(), values.len());
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
@@ -46,7 +46,7 @@ pub fn write<T: Value>(path: &Path, values: &[T], shape: &[usize]) -> io::Result
     out.flush()
 }
 
-/// Magic, version, and a dictionary that spaces lengthen to a multiple of 64 bytes in all.
+/// Returns magic, version, and a dictionary padded with spaces to a multiple of 64 bytes in total.
 fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let shape: String = shape.iter().map(|len| format!("{len}, ")).collect();
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");

@@ -1,4 +1,4 @@
-//! A peer in a process of its own: of Python, which `peers/serve.py` runs, or of Rust (`peers/rust`).
+//! A peer in a separate process: of Python, which `peers/serve.py` runs, or of Rust (`peers/rust`).
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -15,24 +15,24 @@ use super::environment;
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    /// `None` only once it is to end.
+    /// `None` only when the process must end.
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     /// The peer's name and version.
     pub about: About,
 }
 
-/// Which peer.
+/// A peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Module {
-    /// One of `peers/contenders`, such as `numpy_`.
+    /// A module of `peers/contenders`, such as `numpy_`.
     Python(&'static str),
-    /// One of `peers/rust`, such as `linfa`.
+    /// A peer of `peers/rust`, such as `linfa`.
     Rust(&'static str),
 }
 
 impl Module {
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Python(name) => name.trim_end_matches('_'),
@@ -41,23 +41,23 @@ impl Module {
     }
 }
 
-/// What runs modules, where it is there.
+/// The programs that run modules, if available.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
-    /// An interpreter.
+    /// The interpreter.
     pub python: Option<PathBuf>,
-    /// What `peers/rust` compiles to.
+    /// The program that `peers/rust` compiles to.
     pub rust: Option<PathBuf>,
 }
 
-/// Who is there.
+/// Description of a peer.
 #[derive(Clone, Debug, Deserialize)]
 pub struct About {
-    /// Such as `NumPy`.
+    /// Name, such as `NumPy`.
     pub name: String,
-    /// Such as `2.4.6`.
+    /// Version, such as `2.4.6`.
     pub version: String,
-    /// What it can do.
+    /// The work that it can do.
     pub work: Vec<String>,
 }
 
@@ -81,15 +81,15 @@ struct Seconds {
     seconds: f64,
 }
 
-/// What a run found: little-endian values, by name.
+/// The result of a run: little-endian values, by name.
 #[derive(Clone, Debug, Default)]
 pub struct Answer(BTreeMap<String, Vec<u8>>);
 
 impl Process {
-    /// Starts a module; `Ok(Err(why))` where it lacks what it needs.
+    /// Starts a module; `Ok(Err(why))` if it lacks something that it needs.
     ///
     /// # Errors
-    /// Where its program does not start.
+    /// Its program does not start.
     pub fn start(programs: &Programs, module: Module) -> io::Result<Result<Self, String>> {
         let (program, script, name) = match module {
             Module::Python(name) => (&programs.python, Some("peers/serve.py"), name),
@@ -121,10 +121,10 @@ impl Process {
         }
     }
 
-    /// Gives it files to work on, and has it do so once; `Ok(Err(why))` where it cannot, as where its memory has no room.
+    /// Gives it files and lets it do the work once; `Ok(Err(why))` if it cannot, for example for lack of memory.
     ///
     /// # Errors
-    /// Where the process ends, as it does where later work fails; a traceback then stands on standard error.
+    /// The process ends, as it does if later work fails; standard error then has a traceback.
     pub fn load(
         &mut self,
         what: &str,
@@ -137,19 +137,19 @@ impl Process {
         Ok(failed.map_or(Ok(()), Err))
     }
 
-    /// The shortest of `n` runs, in seconds.
+    /// Returns the seconds of the shortest of `n` runs.
     ///
     /// # Errors
-    /// As [`Process::load`].
+    /// Those of [`Process::load`].
     pub fn run(&mut self, what: &str, phase: usize, n: u32) -> io::Result<f64> {
         let request = json!({"do": "run", "what": what, "phase": phase, "n": n});
         self.ask(&request).map(|Seconds { seconds }| seconds)
     }
 
-    /// What the last run found.
+    /// Returns the result of the last run.
     ///
     /// # Errors
-    /// As [`Process::load`].
+    /// Those of [`Process::load`].
     pub fn answer(&mut self, what: &str) -> io::Result<Answer> {
         let folder = environment::folder().join("answers");
         fs::create_dir_all(&folder)?;
@@ -163,10 +163,10 @@ impl Process {
         Ok(answer)
     }
 
-    /// Has it free what it holds.
+    /// Lets it free its data.
     ///
     /// # Errors
-    /// As [`Process::load`].
+    /// Those of [`Process::load`].
     pub fn drop_work(&mut self) -> io::Result<()> {
         self.ask::<Nothing>(&json!({"do": "drop"})).map(|_| ())
     }
@@ -178,7 +178,7 @@ impl Process {
     }
 }
 
-/// The next answer.
+/// Reads the next answer.
 fn read<T: DeserializeOwned>(answers: &mut impl BufRead) -> io::Result<T> {
     let mut line = String::new();
     if answers.read_line(&mut line)? == 0 {
@@ -190,19 +190,19 @@ fn read<T: DeserializeOwned>(answers: &mut impl BufRead) -> io::Result<T> {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It ends with its input.
+        // The process ends when its input ends.
         self.requests = None;
         let _ = self.child.wait();
     }
 }
 
 impl Answer {
-    /// One of raw bytes, from a peer of this process.
+    /// Makes an answer of one array of raw bytes, from a peer of this process.
     pub fn of(name: &str, bytes: &[u8]) -> Self {
         Self(BTreeMap::from([(name.to_owned(), bytes.to_vec())]))
     }
 
-    /// One of f32, likewise.
+    /// Makes an answer of one array of f32 in the same way.
     pub fn of_floats(name: &str, values: &[f32]) -> Self {
         let bytes: Vec<u8> = values
             .iter()
@@ -211,38 +211,38 @@ impl Answer {
         Self::of(name, &bytes)
     }
 
-    /// This and one more array.
+    /// Adds another array.
     #[must_use]
     pub fn and(mut self, name: &str, bytes: &[u8]) -> Self {
         self.0.insert(name.to_owned(), bytes.to_vec());
         self
     }
 
-    /// The bytes of an array.
+    /// Returns the bytes of an array.
     ///
     /// # Panics
-    /// Where the answer has no such array.
+    /// If the answer has no such array.
     pub fn bytes(&self, name: &str) -> &[u8] {
         let found = self.0.get(name);
         found.unwrap_or_else(|| panic!("the answer has no {name}"))
     }
 
-    /// An array of int8.
+    /// Returns an array of int8.
     pub fn i8(&self, name: &str) -> Vec<i8> {
         self.bytes(name).iter().map(|&byte| byte as i8).collect()
     }
 
-    /// An array of u32, or of an int32 that is not negative.
+    /// Returns an array of u32, or of an int32 that is not negative.
     pub fn u32(&self, name: &str) -> Vec<u32> {
         self.values(name, u32::from_le_bytes)
     }
 
-    /// An array of f32.
+    /// Returns an array of f32.
     pub fn f32(&self, name: &str) -> Vec<f32> {
         self.values(name, f32::from_le_bytes)
     }
 
-    /// An array of f64.
+    /// Returns an array of f64.
     pub fn f64(&self, name: &str) -> Vec<f64> {
         self.values(name, f64::from_le_bytes)
     }

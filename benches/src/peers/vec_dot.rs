@@ -1,7 +1,8 @@
-//! Products of quantized rows by the kernels that ggml and BitNet's fork of it compile.
+//! Products of quantized rows with the compiled kernels of ggml and of BitNet's fork of it.
 //!
-//! Both multiply one row of weights by one of activations at a time, through functions of one type. What they take in is made
-//! beforehand, and so is not timed: weights in the kernel's format, and activations quantized by the kernel's own function.
+//! Both multiply one row of weights by one of activations at a time, through functions of one type. Their inputs are
+//! made beforehand, and so are not timed: weights in the kernel's format, and activations quantized by the kernel's
+//! own function.
 
 use super::ggml;
 use libloading::Library;
@@ -16,14 +17,14 @@ type Function =
 /// `void quantize_row(const float * x, void * y, int64_t k)`
 type Quantize = unsafe extern "C" fn(*const f32, *mut c_void, i64);
 
-/// Values of BitNet's I2_S in a group, on x86-64.
+/// Values per group of BitNet's I2_S, on x86-64.
 const I2_S: usize = 128;
-/// Rows and vectors that ggml multiplies before it goes on.
+/// Number of rows and of vectors in a tile of ggml's multiplication.
 const TILE: usize = 16;
-/// Vectors that BitNet's kernel multiplies a row by at once.
+/// Number of vectors that BitNet's kernel multiplies by a row at once.
 const TOGETHER: usize = 4;
 
-/// A row's product with a vector.
+/// A kernel that multiplies a row by a vector.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     function: Function,
@@ -32,49 +33,50 @@ pub struct Kernel {
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Blocks by blocks of activations, of which so many values take so many bytes.
+    /// Multiplies blocks by blocks of activations; `block` values take a fixed number of bytes.
     Ggml {
         format: Format,
         quantize: Quantize,
         block: usize,
         bytes: usize,
     },
-    /// Two-bit codes of 0 to 2 by int8.
+    /// Multiplies two-bit codes of 0 to 2 by int8.
     BitNet,
 }
 
-/// Vectors as a [`Kernel`] takes them.
+/// Vectors in the form that a [`Kernel`] takes.
 #[derive(Clone, Debug)]
 pub struct Activations {
     bytes: Vec<u8>,
-    /// Bytes of a vector.
+    /// Bytes per vector.
     stride: usize,
-    /// Values of a vector.
+    /// Values per vector.
     cols: usize,
-    /// Of each vector, what [`Kind::BitNet`]'s codes count too much.
+    /// Per vector, the excess that [`Kind::BitNet`]'s codes add to every sum.
     sums: Vec<f32>,
 }
 
 impl Activations {
-    /// How many vectors.
+    /// Returns the number of vectors.
     pub const fn len(&self) -> usize {
         self.sums.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub const fn is_empty(&self) -> bool {
         self.sums.is_empty()
     }
 }
 
 impl Kernel {
-    /// ggml's for a format, by the set of instructions that it finds best here; `None` where [`ggml::cpu`] is not there or has none.
+    /// Returns ggml's kernel for a format, with the instruction set that ggml rates best here; `None` if [`ggml::cpu`]
+    /// is not available or has none.
     pub fn ggml(format: Format) -> Option<Self> {
         let (activations, block, bytes) = match format {
             Format::Tq1_0 | Format::Tq2_0 => ("q8_K", 256, 4 + 256 + 32),
             Format::Q4_1 | Format::Q5_1 => ("q8_1", 32, 4 + 32),
             Format::Q2_0 | Format::Q8_0 | Format::Q4_0 | Format::Q5_0 => ("q8_0", 32, 2 + 32),
-            // Cases are of blocks that Tercet encodes.
+            // The cases have blocks that Tercet encodes.
             Format::Q4K | Format::Q6K => return None,
         };
         let library = ggml::cpu()?;
@@ -97,10 +99,11 @@ impl Kernel {
         Some(Self { function, kind })
     }
 
-    /// BitNet's for I2_S, of the library that `TERCET_BITNET` names; `None` where the variable is not set.
+    /// Returns BitNet's kernel for I2_S from the library that `TERCET_BITNET` names; `None` if the variable is not
+    /// set.
     ///
     /// # Panics
-    /// When the variable names something that does not load, or has no such kernel.
+    /// If the variable names a file that does not load or has no such kernel.
     pub fn bitnet() -> Option<Self> {
         static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
         let load = || {
@@ -119,7 +122,7 @@ impl Kernel {
         })
     }
 
-    /// Ternary codes as the kernel reads them, where it is BitNet's: 32 bytes hold 128 values, the first 32 in the highest bits.
+    /// Packs ternary codes in the form of BitNet's kernel: 32 bytes hold 128 values, the first 32 in the highest bits.
     pub fn pack(codes: &[i8]) -> Vec<u8> {
         let groups = codes.chunks_exact(I2_S);
         groups
@@ -132,10 +135,10 @@ impl Kernel {
             .collect()
     }
 
-    /// Vectors of `cols` codes that a kernel multiplies by.
+    /// Returns vectors of `cols` codes that a kernel multiplies by.
     ///
     /// # Panics
-    /// Unless `cols` is a whole number of the kernel's blocks, and `x` of vectors.
+    /// If `cols` is not a whole number of the kernel's blocks, or `x` not a whole number of vectors.
     pub fn activations(&self, x: &[i8], cols: usize) -> Activations {
         let vectors = x.chunks_exact(cols);
         assert!(vectors.remainder().is_empty());
@@ -154,7 +157,7 @@ impl Kernel {
             } => {
                 assert!(cols.is_multiple_of(block));
                 let values: Vec<f32> = x.iter().map(|&x| f32::from(x)).collect();
-                // A row begins with an f32; the allocator aligns by more.
+                // A row begins with an f32; the allocator aligns to more.
                 let mut out = vec![0; x.len() / block * bytes];
                 // SAFETY: the input holds as many values as it is told, the output their blocks.
                 unsafe { quantize(values.as_ptr(), out.as_mut_ptr().cast(), x.len() as i64) };
@@ -169,7 +172,7 @@ impl Kernel {
         }
     }
 
-    /// Bytes of a row of weights.
+    /// Returns the bytes of a row of weights.
     fn row(&self, cols: usize) -> usize {
         match self.kind {
             Kind::Ggml { format, .. } => format.encoded_len(cols).expect("whole blocks"),
@@ -177,15 +180,16 @@ impl Kernel {
         }
     }
 
-    /// Every row of `weights` by every vector: `out[row * x.len() + vector]`. On the threads of the rayon pool it is called in.
+    /// Multiplies every row of `weights` by every vector: `out[row * x.len() + vector]`. Runs on the threads of the
+    /// current rayon pool.
     ///
     /// # Panics
-    /// Unless the lengths fit.
+    /// If the lengths do not fit.
     pub fn multiply(&self, weights: &[u8], x: &Activations, out: &mut [f32]) {
         let row = self.row(x.cols);
         assert_eq!(weights.len() % row, 0);
         assert_eq!(out.len(), weights.len() / row * x.len());
-        // A vector alone: more rows, so that a task is worth its start.
+        // With one vector: more rows, so that a task is worth starting.
         let rows = if x.len() == 1 { 4 * TILE } else { TILE };
         let tiles = out.par_chunks_mut(rows * x.len());
         tiles
@@ -215,7 +219,7 @@ impl Kernel {
 
     fn bitnet_rows(&self, weights: &[u8], row: usize, x: &Activations, out: &mut [f32]) {
         let n = x.cols as c_int;
-        // As many vectors at once as its kernel takes, else one.
+        // As many vectors at once as the kernel takes, else one.
         let nrc = if x.len().is_multiple_of(TOGETHER) {
             x.len()
         } else {
@@ -225,7 +229,8 @@ impl Kernel {
             for vector in (0..x.len()).step_by(nrc) {
                 let activations = x.bytes[vector * x.stride..].as_ptr().cast();
                 let sums = out[vector..].as_mut_ptr();
-                // SAFETY: the row holds n codes, `nrc` vectors of n bytes lie a stride apart, and as many sums are written, one after another.
+                // SAFETY: the row holds n codes, `nrc` vectors of n bytes lie a stride apart, and as many sums are
+                // written, one after another.
                 unsafe {
                     (self.function)(
                         n,

@@ -21,19 +21,19 @@ use super::search::told;
 pub type Given = Vec<u64>;
 
 /// An operation on several devices.
-type Work = fn(&mut Cudas) -> Result<Given, CudaError>;
+type LeastWork = fn(&mut Cudas) -> Result<Given, CudaError>;
 
 /// An operation by name, and what the reference engine gives.
 pub struct Operation {
     pub name: &'static str,
-    pub on_cudas: Work,
+    pub on_cudas: LeastWork,
     pub expected: Given,
 }
 
 pub fn operations() -> Vec<Operation> {
     let reference = &mut Scalar;
     let clustered = || with_scalar(cloud(), 4, Update::Mean, |problem| clusters(problem)).ok();
-    let all: [(_, Work, _); 11] = [
+    let all: [(_, LeastWork, _); 11] = [
         ("groups", groups, groups(reference).ok()),
         ("one group", one_group, one_group(reference).ok()),
         ("histogram", histogram, histogram(reference).ok()),

@@ -7,7 +7,7 @@ use super::contender::Contender;
 use super::operation::Operation;
 use super::size::words;
 use super::task::Task;
-use super::work::Work;
+use super::work::LeastWork;
 
 /// An operation over an input of one size, ready to be run by any contender.
 pub struct Case {
@@ -16,7 +16,7 @@ pub struct Case {
     /// The size of its input, in words.
     pub size: String,
     /// Its minimum work.
-    pub work: Work,
+    pub work: LeastWork,
     body: Box<dyn Operation>,
 }
 
@@ -51,7 +51,7 @@ pub struct Entry {
     /// The same in numbers: values; rows and columns; rows, columns and vectors; points, coordinates and clusters;
     /// rows, coordinates and queries.
     pub shape: Vec<usize>,
-    make: Box<dyn Fn() -> (Work, Box<dyn Operation>)>,
+    make: Box<dyn Fn() -> (LeastWork, Box<dyn Operation>)>,
 }
 
 impl Entry {
@@ -59,7 +59,7 @@ impl Entry {
         area: &'static str,
         operation: impl Into<String>,
         shape: &[usize],
-        make: impl Fn() -> (Work, O) + 'static,
+        make: impl Fn() -> (LeastWork, O) + 'static,
     ) -> Self {
         Self {
             area,

@@ -7,7 +7,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::bandwidth::{Rates, Traffic, rates};
 use super::peak::{BackendPeak, Peak, peak};
-use super::work::{Bound, Work};
+use super::work::{Bound, LeastWork};
 use crate::simd::Backend;
 
 /// Pools of threads, and their maximum bandwidth and arithmetic. Each is measured once, and again if some work was
@@ -83,7 +83,12 @@ impl Ceilings {
     /// Returns the minimum seconds of `work` with a backend on so many threads, and the reason: the sum of its passes
     /// over memory, or its multiply-adds. [`Backend::SCALAR`], which has no instruction set of its own, is compared
     /// with the best one's ceiling.
-    pub fn attainable(&mut self, work: &Work, backend: Backend, threads: usize) -> (f64, Bound) {
+    pub fn attainable(
+        &mut self,
+        work: &LeastWork,
+        backend: Backend,
+        threads: usize,
+    ) -> (f64, Bound) {
         let moving: f64 = work
             .passes
             .iter()
@@ -102,7 +107,13 @@ impl Ceilings {
 
     /// Corrects the ceilings if work that took `seconds` was faster than they allow: other load may have lowered them
     /// while they were measured. They are then measured again several times and for longer, and the best is kept.
-    pub(super) fn doubt(&mut self, work: &Work, backend: Backend, threads: usize, seconds: f64) {
+    pub(super) fn doubt(
+        &mut self,
+        work: &LeastWork,
+        backend: Backend,
+        threads: usize,
+        seconds: f64,
+    ) {
         /// So that a moment of other load passes.
         const AGAIN: usize = 12;
         /// Multiple of the budget: as many samples as the work has.
@@ -119,7 +130,7 @@ impl Ceilings {
     }
 
     /// Measures the ceilings of a work again. None becomes lower.
-    fn again(&mut self, work: &Work, backend: Backend, threads: usize) {
+    fn again(&mut self, work: &LeastWork, backend: Backend, threads: usize) {
         for pass in &work.passes {
             let key = (threads, pass.traffic, work.set);
             let before = self.rates.remove(&key);
@@ -152,7 +163,7 @@ mod tests {
     use super::super::catalogue::catalogue;
     use super::*;
 
-    fn work(operation: &str) -> Work {
+    fn work(operation: &str) -> LeastWork {
         let named = |entry: &Entry| entry.operation.starts_with(operation);
         let entry = catalogue(Some(1 << 12)).find(named).expect("an operation");
         entry.build().work
@@ -162,7 +173,7 @@ mod tests {
     fn a_ceiling_that_work_is_above_is_measured_again_and_gets_no_lower() {
         let (backend, set) = (Backend::best(), 1 << 16);
         for operation in ["decode", "matvec"] {
-            let work = Work {
+            let work = LeastWork {
                 set,
                 ..work(operation)
             };

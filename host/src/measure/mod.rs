@@ -54,4 +54,4 @@ pub use processor::{Cache, Processor};
 pub use runner::{Guest, Runner, Settings, WrongBits};
 pub use size::short;
 pub use task::{Floats, Searched, Task};
-pub use work::{Arithmetic, Bound, Pass, Work};
+pub use work::{Arithmetic, Bound, LeastWork, Pass};

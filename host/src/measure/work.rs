@@ -8,7 +8,7 @@ use crate::simd::Backend;
 
 /// The bytes and products that any implementation of an operation needs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Work {
+pub struct LeastWork {
     /// Values in the input.
     pub values: usize,
     /// Bytes of input and output together: the working set.
@@ -68,7 +68,7 @@ impl Bound {
     }
 }
 
-impl Work {
+impl LeastWork {
     /// Returns one pass over `bytes`, which are also the working set, without multiply-adds.
     pub fn pass(values: usize, traffic: Traffic, bytes: usize) -> Self {
         Self {

@@ -1,4 +1,5 @@
-//! Kernels against the plain loops: shapes around what kernels take at a time, random and extreme data, weights at any address.
+//! Compares kernels with the plain loops: shapes around the kernels' tiles, random and extreme data, weights at any
+//! address.
 
 #![no_std]
 #![no_main]
@@ -16,17 +17,17 @@ program!(main);
 
 const ROWS: [usize; 12] = [1, 2, 3, 4, 5, 7, 8, 9, 17, 257, 262, 516];
 const COLS: [usize; 10] = [1, 2, 3, 63, 64, 65, 256, 1024, 1025, 2050];
-/// Of rows beyond 17, where the tiles of kernels end.
+/// Columns for more than 17 rows, where the tiles of kernels end.
 const FEW_COLS: [usize; 2] = [65, 1024];
 
-/// How weights and activations are chosen.
+/// The choice of weights and activations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Data {
-    /// Any, at an address that is this much more than a multiple of 16.
+    /// Any, at an address with this distance from a multiple of 16.
     Any(usize),
-    /// Any weights, and one scale for all blocks.
+    /// Any weights, with one scale for all blocks.
     OneScale,
-    /// All bits of the weights this, and all activations this; large scales.
+    /// All bytes of the weights have this value, and all activations that; large scales.
     Same(u8, i8),
 }
 
@@ -67,7 +68,7 @@ fn main(_: &mut Bench, mut memory: Memory<'static>) {
 }
 
 /// # Panics
-/// Where a sum differs.
+/// If a sum differs.
 fn agree(
     layout: Layout,
     (rows, cols): (usize, usize),
@@ -87,7 +88,7 @@ fn agree(
         Data::Same(byte, _) => bytes.fill(byte),
     }
     match layout {
-        // Any bits are weights there.
+        // In these layouts any bits are weights.
         Layout::Int8 | Layout::Int8Pairs | Layout::Int4 | Layout::FiveTrits => {}
         Layout::Block(format) => set_scales(format, data, random, bytes),
         _ => {
@@ -111,10 +112,10 @@ fn agree(
     let (needed, fast) = (matrix.scratch_len(), matrix.fast_scratch_len());
     let scratch = memory.slice(fast);
     let lengths = [needed, fast];
-    // Where both are the same, once.
+    // If both are the same, only once.
     for &words in &lengths[usize::from(needed == fast)..] {
         let scratch = &mut scratch[..words];
-        // Scratch is not cleared for kernels.
+        // Callers need not clear scratch for kernels.
         scratch.fill_with(|| random.next_u64() as u32);
         out.fill(i64::MIN);
         sums(&Layer::new(matrix), x, out, scratch).expect("buffers that fit");
@@ -129,7 +130,7 @@ fn agree(
     }
 }
 
-/// Scales of any sign, a quarter of them subnormal, or large ones of one sign.
+/// Writes scales of any sign, a quarter of them subnormal, or large scales of one sign.
 fn set_scales(format: Format, data: Data, random: &mut Random, bytes: &mut [u8]) {
     let one = random.next_u64() as u16 & 0xDFFF;
     for block in bytes.chunks_exact_mut(format.bytes()) {

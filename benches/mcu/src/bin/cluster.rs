@@ -25,7 +25,7 @@ struct Measure<'a> {
     data: Data<'a>,
 }
 
-/// The same by the plain loops.
+/// The same pass with the plain loops.
 struct Plain<'a> {
     data: Data<'a>,
     norms: &'a mut [i32],
@@ -70,7 +70,7 @@ impl Case for Measure<'_> {
     }
 
     fn run(&mut self) {
-        // Sizes were checked when it was made.
+        // The sizes were checked when it was made.
         let _ = self.clusters.measure();
     }
 

@@ -1,4 +1,4 @@
-//! The linear layer: every layout, by the engine's kernels and by the plain loops they are checked against.
+//! The linear layer in every layout, with the engine's kernels and with the plain loops that they are checked against.
 
 #![no_std]
 #![no_main]
@@ -23,7 +23,7 @@ fn main(bench: &mut Bench, mut memory: Memory<'static>) {
             bench.case(&mut Dense(&mut data));
             bench.case(&mut Plain(&mut data));
         }
-        // Where weights lie at no multiple of anything.
+        // With weights at an odd address.
         let mut memory = memory.fork();
         let mut data = Data::new(layout, LARGEST, 1, &mut memory);
         bench.case(&mut Dense(&mut data));
@@ -46,7 +46,8 @@ fn main(bench: &mut Bench, mut memory: Memory<'static>) {
     alone::<{ Layout::Block(Format::Q6K).bit() }>(bench, &mut memory);
 }
 
-/// One layout without the code of the others, which `linear::dense` holds: what firmware links that has only this one.
+/// Counts one layout without the code of the others, which `linear::dense` contains: firmware with only this layout
+/// links only this code.
 fn alone<const SET: u32>(bench: &mut Bench, memory: &mut Memory<'static>) {
     for layout in Layout::ALL.into_iter().filter(|layout| layout.is_in(SET)) {
         let mut memory = memory.fork();

@@ -1,6 +1,7 @@
-//! Pools: what taking and returning a block costs, beside a pool and two heaps of others.
+//! Pools: the cost of taking and returning a block, compared with a pool and two heaps of other libraries.
 //!
-//! Lines give the mean and, as `…_max`, the worst. `nothing` is what a line holds besides: a call, and a handle put away.
+//! Lines have the mean and, as `…_max`, the worst cost. `nothing` is the part of a line that is not the pool's: a
+//! call, and storing a handle.
 
 #![no_std]
 #![no_main]

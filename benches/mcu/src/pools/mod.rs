@@ -1,6 +1,6 @@
-//! What taking and returning a piece of memory costs.
+//! Counts the cost of taking and returning a piece of memory.
 //!
-//! Every operation is counted by itself, so that the worst is known too.
+//! Every operation is counted separately, so that the worst cost is known too.
 
 mod peers;
 mod tercet;
@@ -17,33 +17,33 @@ use crate::run::{Bench, Line, Name, Shape};
 pub const BLOCK: usize = 64;
 /// Blocks of a pool.
 pub const BLOCKS: usize = 64;
-/// Pieces held at once at most.
+/// Maximum number of pieces held at once.
 const HELD: usize = 48;
-/// Bytes of a heap: twice a pool's blocks, as pieces have headers and holes lie between them.
+/// Bytes of a heap: twice a pool's blocks, because pieces have headers and holes lie between them.
 pub const HEAP: usize = 2 * BLOCK * BLOCKS;
-/// Operations of a trace.
+/// Number of operations of a trace.
 const OPERATIONS: usize = 2000;
 
-/// What hands out memory.
+/// An allocator of pieces.
 pub trait Allocator {
-    /// In the table.
+    /// Its name in the table.
     const NAME: &'static str;
-    /// What a piece is held by.
+    /// The type that holds a piece.
     type Handle;
 
-    /// A piece of at most [`BLOCK`] bytes.
+    /// Returns a piece of at most [`BLOCK`] bytes.
     fn alloc(&self, bytes: usize) -> Option<Self::Handle>;
 
     /// Gives it back.
     fn free(&self, handle: Self::Handle, bytes: usize);
 }
 
-/// How pieces come and go.
+/// The order in which pieces are taken and returned.
 #[derive(Clone, Copy)]
 enum Trace {
-    /// One of 64 bytes, and back.
+    /// Takes a piece of 64 bytes and returns it.
     Same,
-    /// Sizes of 16 to 64 bytes, taken and returned in random order, some 40 held.
+    /// Takes and returns sizes of 16 to 64 bytes in random order, with some 40 held.
     Mixed,
 }
 
@@ -83,7 +83,7 @@ impl Cost {
     }
 }
 
-/// Counts both traces; `bytes` is all the memory that the allocator has, its own included.
+/// Counts both traces; `bytes` is all memory of the allocator, including its own data.
 pub fn count<A: Allocator>(bench: &mut Bench, allocator: &A, bytes: usize) {
     for trace in [Trace::Same, Trace::Mixed] {
         let (taking, returning) = run(bench, allocator, trace);
@@ -106,7 +106,7 @@ pub fn count<A: Allocator>(bench: &mut Bench, allocator: &A, bytes: usize) {
     }
 }
 
-/// Two lines: the mean, and the worst.
+/// Prints two lines: the mean and the worst cost.
 fn report(bench: &Bench, names: [&'static str; 4], cost: Cost, bytes: usize, code: *const ()) {
     let [operation, worst, layout, name] = names;
     let mut line = Line {
@@ -138,7 +138,8 @@ fn run<A: Allocator>(bench: &mut Bench, allocator: &A, trace: Trace) -> (Cost, C
             Trace::Same => 0,
             Trace::Mixed => random.below(HELD as u64) as usize,
         };
-        // Fresh slots are taken five times in six, so that about that part of them is held.
+        // A chosen empty slot takes a piece; a chosen full one keeps its piece four times in five. So five slots in
+        // six are held.
         let (slot, bytes) = (&mut slots[at], &mut sizes[at]);
         let keep = matches!(trace, Trace::Mixed) && random.below(5) > 0;
         if slot.is_none() {

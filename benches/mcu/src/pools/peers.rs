@@ -1,4 +1,4 @@
-//! Pools and heaps of others.
+//! Pools and heaps of other libraries.
 
 #![allow(
     unsafe_code,
@@ -14,7 +14,7 @@ use talc::source::Manual;
 
 use super::{Allocator, BLOCK, BLOCKS};
 
-/// No allocator: what the counting takes.
+/// No allocator: the cost of counting.
 #[derive(Debug)]
 pub struct Nothing;
 
@@ -29,7 +29,7 @@ impl Allocator for Nothing {
     fn free(&self, _: *mut u8, _: usize) {}
 }
 
-/// heapless' lock-free pool: of objects, since its boxes copy a value in.
+/// heapless' lock-free pool. It is a pool of objects, since its boxes copy a value in.
 #[derive(Debug)]
 pub struct Heapless(());
 
@@ -38,14 +38,14 @@ type Data = [u8; BLOCK];
 object_pool!(Objects: Data);
 
 impl Heapless {
-    /// Bytes of its blocks, and of what points to the first.
+    /// Bytes of its blocks, and of the pointer to the first.
     pub const BYTES: usize =
         size_of::<[ObjectBlock<Data>; BLOCKS]>() + size_of::<ObjectPoolImpl<Data>>();
 
-    /// Gives it its blocks.
+    /// Gives the pool its blocks.
     ///
     /// # Panics
-    /// The second time.
+    /// If called a second time.
     pub fn take() -> Self {
         let blocks = cortex_m::singleton!(
             : [ObjectBlock<Data>; BLOCKS] = [const { ObjectBlock::new([0; BLOCK]) }; BLOCKS]
@@ -70,11 +70,11 @@ impl Allocator for Heapless {
     }
 }
 
-/// rlsf's two-level segregated fit as embedded-alloc has it, in a critical section.
+/// rlsf's two-level segregated fit as in embedded-alloc, in a critical section.
 pub struct Tlsf(embedded_alloc::TlsfHeap);
 
 impl Tlsf {
-    /// Over `memory`.
+    /// Makes a heap in `memory`.
     pub fn new(memory: &'static mut [u8]) -> Self {
         let heap = embedded_alloc::TlsfHeap::empty();
         // SAFETY: The heap alone has the memory, for good.
@@ -87,10 +87,10 @@ impl Tlsf {
 pub struct Talc(TalcCell<Manual>);
 
 impl Talc {
-    /// Over `memory`.
+    /// Makes a heap in `memory`.
     ///
     /// # Panics
-    /// Where that is too little.
+    /// If `memory` is too small.
     pub fn new(memory: &'static mut [u8]) -> Self {
         let heap = TalcCell::new(Manual);
         // SAFETY: The heap alone has the memory, for good.
@@ -132,7 +132,7 @@ macro_rules! heap {
 heap!(Tlsf, "tlsf");
 heap!(Talc, "talc");
 
-/// The global allocator that a program needs where talc's dependency links `alloc`; nobody asks it.
+/// The global allocator that a program needs because talc's dependency links `alloc`; nothing calls it.
 struct Refuse;
 
 // SAFETY: It gives nothing out.

@@ -31,10 +31,10 @@ blocks!(BlockPool, "local");
 blocks!(CriticalBlockPool, "critical");
 blocks!(SharedBlockPool, "shared");
 
-/// How often each of the other operations is counted.
+/// Number of counts of each other operation.
 const TIMES: usize = 200;
 
-/// Counts `operation` with one argument after the other.
+/// Counts `operation` with each argument.
 fn each(
     bench: &Bench,
     arguments: impl Iterator<Item = usize>,
@@ -47,19 +47,19 @@ fn each(
     cost
 }
 
-/// Sizes of 16 to 64 bytes.
+/// Returns sizes of 16 to 64 bytes.
 fn sizes() -> impl Iterator<Item = usize> {
     let mut random = Random::new(4);
     (0..TIMES).map(move |_| 16 + random.below(49) as usize)
 }
 
-/// Memory of an arena, not written.
+/// Takes memory of an arena without writing it.
 #[inline(never)]
 fn arena_alloc(scope: &mut tercet_core::pool::Scope<'_>, bytes: usize, failed: &mut bool) {
     *failed |= scope.alloc_bytes(bytes, 8).is_err();
 }
 
-/// The start of a batch, which is an arena's reset.
+/// Starts a batch, which resets an arena.
 #[inline(never)]
 fn arena_scope(arena: &mut Arena<{ TIMES * BLOCK }>) {
     core::hint::black_box(arena.scope());
@@ -96,7 +96,7 @@ fn lru_insert(rows: &mut Rows, key: u32, row: &[u8; BLOCK]) {
     core::hint::black_box(rows.insert(key, row).is_ok());
 }
 
-/// Counts what is no pool of blocks.
+/// Counts the pools that are not pools of blocks.
 pub fn count_others(bench: &mut Bench) {
     let mut failed = false;
     {
@@ -163,7 +163,7 @@ pub fn count_others(bench: &mut Bench) {
             bytes,
             lru_get as *const (),
         );
-        // Each takes the place of the least recently used.
+        // Each one replaces the least recently used one.
         let cost = each(bench, 0..TIMES, |n| {
             lru_insert(&mut rows, 1000 + n as u32, &row)
         });

@@ -1,13 +1,13 @@
-//! What a table may not have more of than the committed one.
+//! Compares a table with the committed one.
 
 use crate::row::Row;
 
-/// Growth that is let pass, in per cent: room for nothing but another compiler's taste.
+/// Growth that is accepted, in per cent: only enough for the preferences of another compiler.
 const PERCENT: u64 = 2;
-/// And in bytes of code, since functions are small.
+/// Growth that is accepted in bytes of code, since functions are small.
 const BYTES: u64 = 32;
 
-/// Every way in which `now` is worse than `committed` or has other cases, one line each.
+/// Returns every case in which `now` is worse than `committed` and every difference in cases, one line each.
 pub fn compare(committed: &[Row], now: &[Row]) -> Vec<String> {
     let mut complaints = Vec::new();
     for row in now {

@@ -1,8 +1,9 @@
-//! Runs the programs of `benches/mcu` on a board and makes one table of what they print.
+//! Runs the programs of `benches/mcu` on a board and makes one table of their output.
 //!
-//! `table BOARD IMAGES PROGRAMS SNAPSHOT RUNNER…` runs `RUNNER… IMAGES/PROGRAM` for each of PROGRAMS (with spaces between), adds the size of each case's
-//! code, prints the table, leaves it as JSON lines in `target/ci/mcu-BOARD.jsonl`, and compares it with SNAPSHOT. With
-//! TERCET_OVERWRITE=1 it writes SNAPSHOT instead. Exit status 1 where a program fails or a case differs too much.
+//! `table BOARD IMAGES PROGRAMS SNAPSHOT RUNNER…` runs `RUNNER… IMAGES/PROGRAM` for each of PROGRAMS (separated by
+//! spaces), and adds the size of each case's code. It prints the table, writes it as JSON lines to
+//! `target/ci/mcu-BOARD.jsonl`, and compares it with SNAPSHOT. With TERCET_OVERWRITE=1 it writes SNAPSHOT instead. The
+//! exit status is 1 if a program fails or a case differs too much.
 
 mod compare;
 mod row;
@@ -60,7 +61,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     .into())
 }
 
-/// Runs one image; its lines, with sizes.
+/// Runs one image and returns its lines, with sizes.
 fn measure(runner: &[String], image: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
     let (first, rest) = runner.split_first().ok_or("no runner")?;
     let output = Command::new(first)
@@ -78,7 +79,7 @@ fn measure(runner: &[String], image: &Path) -> Result<Vec<Row>, Box<dyn Error>> 
     let code = size::Code::read(&elf)?;
     let mut rows = row::parse(&text)?;
     for row in &mut rows {
-        // What a board prints last is an address.
+        // The last column that a board prints is an address.
         row.code_bytes = code.reachable(row.code_bytes)?;
     }
     Ok(rows)

@@ -3,22 +3,22 @@
 /// One case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What was done, with which layout, in which shape, by which code.
+    /// The operation, layout, shape and code.
     pub name: [String; 4],
     /// Instructions of one run.
     pub instructions: u64,
-    /// What one run does: multiply-accumulates, operations.
+    /// Work of one run: multiply-accumulates, operations.
     pub work: u64,
     /// Bytes that the caller lends besides inputs and outputs.
     pub scratch_bytes: u64,
-    /// Bytes of code and constants; in what a board prints, where the code is.
+    /// Bytes of code and constants; in the output of a board, the address of the code.
     pub code_bytes: u64,
 }
 
-/// The lines of a table, comments left out.
+/// Returns the rows of a table without comments.
 ///
 /// # Errors
-/// The line that is none.
+/// The first line that is not a row.
 pub fn parse(text: &str) -> Result<Vec<Row>, String> {
     text.lines()
         .map(str::trim)
@@ -56,7 +56,7 @@ fn parse_line(line: &str) -> Option<Row> {
     })
 }
 
-/// The table.
+/// Returns the table.
 pub fn table(rows: &[Row]) -> String {
     let mut table = format!(
         "{:<9} {:<14} {:>9} {:<8} {:>9} {:>7} {:>8} {:>7} {:>6}\n",
@@ -80,12 +80,12 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 impl Row {
-    /// Instructions a unit of work.
+    /// Returns the instructions per unit of work.
     pub fn each(&self) -> f64 {
         self.instructions as f64 / self.work as f64
     }
 
-    /// One line of JSON. No name holds a character that JSON would escape.
+    /// Returns one line of JSON. No name contains a character that JSON would escape.
     pub fn json(&self, board: &str) -> String {
         let [what, layout, shape, code] = &self.name;
         format!(

@@ -1,16 +1,16 @@
-//! How much code a function brings into an image.
+//! Computes the size of the code that a function brings into an image.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use object::read::elf::ElfFile32;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind, SymbolKind};
 
-/// The functions and constants of an image, and which of them name which.
+/// The functions and constants of an image, and the references between them.
 ///
-/// The image was linked with `--emit-relocs`, so every place where code names another symbol is on record.
+/// The image was linked with `--emit-relocs`, so every place where code refers to another symbol is recorded.
 #[derive(Debug)]
 pub struct Code {
-    /// By address: size, and the addresses that are named within.
+    /// By address: size, and the addresses that are referred to.
     parts: BTreeMap<u64, Part>,
 }
 
@@ -24,10 +24,10 @@ impl Code {
     /// Reads an image.
     ///
     /// # Errors
-    /// One that is no 32-bit ELF file, or was linked without `--emit-relocs`.
+    /// The image is not a 32-bit ELF file, or was linked without `--emit-relocs`.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let file: ElfFile32<'_> = ElfFile32::parse(bytes).map_err(|error| error.to_string())?;
-        // Bit 0 of a function's address says Thumb on Arm, and is never set elsewhere.
+        // Bit 0 of a function's address marks Thumb code on Arm, and is never set elsewhere.
         let even = |address: u64| address & !1;
         let mut parts = BTreeMap::<u64, Part>::new();
         for symbol in file.symbols() {
@@ -74,10 +74,11 @@ impl Code {
         Ok(Self { parts })
     }
 
-    /// Bytes of the function at an address and of all functions and constants that it names, they name, and so on.
+    /// Returns the bytes of the function at an address and of all functions and constants that it refers to, directly
+    /// or indirectly.
     ///
     /// # Errors
-    /// No function begins there.
+    /// No function begins at the address.
     pub fn reachable(&self, address: u64) -> Result<u64, String> {
         let root = address & !1;
         if !self.parts.contains_key(&root) {

@@ -1,6 +1,6 @@
 //! candle's quantizers of GGUF blocks.
 
-use crate::{Array, Peer, Result, Work, array};
+use crate::{Array, Peer, Result, TimedWork, array};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use serde_json::Value;
@@ -18,7 +18,7 @@ struct Encode {
     blocks: Option<QTensor>,
 }
 
-fn encode(arrays: &BTreeMap<String, Array>, options: &Value) -> Result<Box<dyn Work>> {
+fn encode(arrays: &BTreeMap<String, Array>, options: &Value) -> Result<Box<dyn TimedWork>> {
     let x = array(arrays, "x")?;
     let format = match options["format"].as_str() {
         Some("q4_0") => GgmlDType::Q4_0,
@@ -35,7 +35,7 @@ fn encode(arrays: &BTreeMap<String, Array>, options: &Value) -> Result<Box<dyn W
     }))
 }
 
-impl Work for Encode {
+impl TimedWork for Encode {
     fn run(&mut self, _: usize) -> Result<()> {
         self.blocks = Some(QTensor::quantize(&self.x, self.format)?);
         Ok(())

@@ -1,6 +1,6 @@
 //! linfa's Lloyd, in f32.
 
-use crate::{Array, Peer, Result, Work, array};
+use crate::{Array, Peer, Result, TimedWork, array};
 use linfa::DatasetBase;
 use linfa::traits::{Fit, Predict};
 use linfa_clustering::{KMeans, KMeansInit};
@@ -24,7 +24,7 @@ struct Lloyd {
     means: Option<KMeans<f32, L2Dist>>,
 }
 
-fn kmeans(arrays: &BTreeMap<String, Array>, options: &Value) -> Result<Box<dyn Work>> {
+fn kmeans(arrays: &BTreeMap<String, Array>, options: &Value) -> Result<Box<dyn TimedWork>> {
     let matrix = |name| {
         let array = array(arrays, name)?;
         let [rows, cols] = array.shape[..] else {
@@ -40,13 +40,13 @@ fn kmeans(arrays: &BTreeMap<String, Array>, options: &Value) -> Result<Box<dyn W
     }))
 }
 
-impl Work for Lloyd {
+impl TimedWork for Lloyd {
     fn run(&mut self, phase: usize) -> Result<()> {
         let random = Xoshiro256Plus::seed_from_u64(0);
         let means = KMeans::params_with(self.init.nrows(), random, L2Dist)
             .init_method(KMeansInit::Precomputed(self.init.clone()))
             .max_n_iterations(self.steps[phase])
-            // It stops below it: never.
+            // It stops below this tolerance, so it never does.
             .tolerance(f32::MIN_POSITIVE)
             .n_runs(1);
         self.means = Some(means.fit(&self.points)?);

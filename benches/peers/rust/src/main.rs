@@ -1,6 +1,7 @@
-//! One Rust peer of Tercet's: `tercet-peers linfa` or `tercet-peers candle`.
+//! One Rust peer of Tercet: `tercet-peers linfa` or `tercet-peers candle`.
 //!
-//! It speaks what `benches/peers/serve.py` speaks, and describes: a line that says who is here, then a line of JSON for each
+//! It uses the protocol of `benches/peers/serve.py`, which describes it: first a line that describes the peer, then a
+//! line of JSON as the answer to each line of JSON.
 //! line of JSON.
 
 mod candle;
@@ -18,7 +19,7 @@ use std::time::Instant;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// What a request of any kind holds.
+/// The fields of requests of all kinds.
 #[derive(Deserialize)]
 struct Request {
     r#do: String,
@@ -44,19 +45,19 @@ struct Array {
     shape: Vec<usize>,
 }
 
-/// Something that a peer does.
-trait Work: Send {
-    /// Does it once; `phase` is for work that is timed at two lengths.
+/// Work of a peer.
+trait TimedWork: Send {
+    /// Does the work once; `phase` is for work that is timed at two lengths.
     fn run(&mut self, phase: usize) -> Result<()>;
 
-    /// What the last run found, as raw little-endian values.
+    /// Returns the result of the last run, as raw little-endian values.
     fn answer(&self) -> Result<BTreeMap<&'static str, Vec<u8>>>;
 }
 
-/// Makes work of files and options.
-type Make = fn(&BTreeMap<String, Array>, &Value) -> Result<Box<dyn Work>>;
+/// Makes work from files and options.
+type Make = fn(&BTreeMap<String, Array>, &Value) -> Result<Box<dyn TimedWork>>;
 
-/// A peer: name, version, and what it can do.
+/// A peer: its name, its version, and the work that it can do.
 struct Peer {
     name: &'static str,
     version: &'static str,
@@ -76,7 +77,7 @@ fn main() -> Result<()> {
     let work: Vec<_> = peer.work.iter().map(|(what, _)| what).collect();
     answer(&json!({"name": peer.name, "version": peer.version, "work": work}))?;
 
-    let mut works: BTreeMap<String, Box<dyn Work>> = BTreeMap::new();
+    let mut works: BTreeMap<String, Box<dyn TimedWork>> = BTreeMap::new();
     let mut pool = pool(1)?;
     for line in io::stdin().lock().lines() {
         let request: Request = serde_json::from_str(&line?)?;
@@ -134,7 +135,7 @@ fn answer(value: &Value) -> io::Result<()> {
     out.flush()
 }
 
-/// An `.npy` file of f32, or of u32, which the peers here have no use for but as floats.
+/// Reads an `.npy` file of f32, or of u32, which the peers here need only as floats.
 fn read(path: &str) -> Result<Array> {
     let file = NpyFile::new(BufReader::new(File::open(path)?))?;
     let shape = file.shape().iter().map(|&len| len as usize).collect();
@@ -147,7 +148,7 @@ fn read(path: &str) -> Result<Array> {
     Ok(Array { values, shape })
 }
 
-/// An array that the work needs.
+/// Returns an array that the work needs.
 fn array<'a>(arrays: &'a BTreeMap<String, Array>, name: &str) -> Result<&'a Array> {
     Ok(arrays.get(name).ok_or_else(|| format!("no array {name}"))?)
 }

@@ -1,10 +1,11 @@
-//! Lloyd's loop, a step: the same points, the same first centroids.
+//! A step of Lloyd's loop, with the same points and the same first centroids.
 //!
-//! Tercet has int8 codes of the points, the peers the f32 values themselves. A step's time is that of a fit of 1 + s steps less
-//! that of one of 1, over s, so that what a fit does once (copies, norms, a last assignment) counts for nobody.
+//! Tercet has int8 codes of the points, the peers the f32 values themselves. A step's time is that of a fit of 1 + s
+//! steps less that of a fit of 1 step, divided by s. So work that a fit does once (copies, norms, a last assignment)
+//! is not counted.
 
 use super::data::{Data, SHAPES};
-use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, TimedWork};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
@@ -17,7 +18,7 @@ use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 use tercet_host::points::{self, Codes, Values};
 
-/// How far the true inertia of int8 centroids may be from that of a peer's, relatively.
+/// Maximum relative difference of the true inertia of int8 centroids from that of a peer's.
 const NEAR: f64 = 0.005;
 
 pub(super) fn events(quick: bool, embeddings: Option<&Path>) -> Vec<Event> {
@@ -70,7 +71,7 @@ fn case(name: &str, mut inputs: Inputs, data: Data, quick: bool) -> io::Result<C
     })
 }
 
-/// The codes of points and the memory to cluster them.
+/// The codes of points, and the memory to cluster them.
 pub(super) struct Kmeans {
     pub(super) data: Data,
     pub(super) steps: [u32; 2],
@@ -86,7 +87,7 @@ pub(super) struct Kmeans {
 }
 
 impl Kmeans {
-    /// Puts points on the symmetric int8 grid of their largest magnitude.
+    /// Rounds points to the symmetric int8 grid of their largest magnitude.
     pub(super) fn new(data: Data, steps: [u32; 2]) -> Self {
         let (n, table) = (data.values.len() / data.dims, data.k * data.dims);
         let values = Values::F32(data.values.clone());
@@ -133,13 +134,13 @@ impl Kmeans {
         Ok(seconds)
     }
 
-    /// What the centroids stand for.
+    /// Returns the values of the centroids.
     fn values(&self) -> Vec<f32> {
         let codes = self.centroids.iter();
         codes.map(|&code| self.codes.grid.value(code)).collect()
     }
 
-    /// Σ‖x − c‖² of the f32 points to the centroids of their labels, in f64.
+    /// Returns Σ‖x − c‖² of the f32 points and the centroids of their labels, in f64.
     fn inertia(&self, centroids: &[f32], labels: &[u32]) -> f64 {
         let dims = self.data.dims;
         let points = self.data.values.chunks(dims).zip(labels);
@@ -154,7 +155,7 @@ impl Kmeans {
     }
 }
 
-impl Work for Kmeans {
+impl TimedWork for Kmeans {
     fn run(&mut self, phase: usize) -> f64 {
         let done = self.fit(self.steps[phase]);
         done.unwrap_or_else(|error| panic!("{error}"))

@@ -1,4 +1,4 @@
-//! What everyone works on: the same values on every machine.
+//! The data of all participants: the same values on every machine.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,13 +7,13 @@ use tercet_core::number::Random;
 use tercet_host::measure::short;
 use tercet_host::points::{Points, ReadOptions};
 
-/// Random values, nearly normal with mean 0 and variance 1.
+/// Returns random values, nearly normal with mean 0 and variance 1.
 pub(super) fn normals(len: usize) -> Arc<[f32]> {
     let mut random = Random::new(7);
     (0..len).map(|_| random.normal()).collect()
 }
 
-/// Random codes of `low..=high`.
+/// Returns random codes of `low..=high`.
 pub(super) fn codes(len: usize, low: i8, high: i8) -> Vec<i8> {
     let mut random = Random::new(9);
     let count = (i32::from(high) - i32::from(low) + 1) as u64;
@@ -29,30 +29,30 @@ pub(super) const SHAPES: [(usize, usize, usize); 4] = [
     (1_000_000, 32, 16),
 ];
 
-/// Standard deviation of the mixtures' centres, where that of points around theirs is 1: the normals overlap, and
+/// Standard deviation of the mixtures' centres; that of points around their centre is 1. So the normals overlap, and
 /// Lloyd's loop takes tens of steps.
 const SPREAD: f32 = 0.3;
 
 /// Clusters of the embeddings.
 const TOPICS: usize = 256;
 
-/// Points and where to start.
+/// Points and first centroids.
 #[derive(Clone, Debug)]
 pub(super) struct Data {
-    /// Such as `100K×64 k=64`.
+    /// Name, such as `100K×64 k=64`.
     pub(super) name: String,
-    /// Coordinates of a point.
+    /// Coordinates per point.
     pub(super) dims: usize,
-    /// Clusters.
+    /// Number of clusters.
     pub(super) k: usize,
     /// The points, row-major.
     pub(super) values: Vec<f32>,
-    /// The k points that are the first centroids, all different.
+    /// Indices of the k points that are the first centroids, all different.
     pub(super) seeds: Vec<usize>,
 }
 
 impl Data {
-    /// `n` points of `k` normals (of n, where those are fewer) in equal parts; the same ones on every machine.
+    /// Makes `n` points from `k` normals (n if that is fewer) in equal parts; the same points on every machine.
     pub(super) fn mixture(n: usize, dims: usize, k: usize) -> Self {
         let k = k.min(n);
         let mut random = Random::new(11);
@@ -66,7 +66,7 @@ impl Data {
         Self::new(format!("{}×{dims} k={k}", short(n)), dims, k, values)
     }
 
-    /// The first rows, at most `most`, of the matrix in a safetensors file.
+    /// Reads the first rows, at most `most`, of the matrix in a safetensors file.
     ///
     /// # Errors
     /// Those of [`Points::open`].
@@ -94,12 +94,12 @@ impl Data {
         }
     }
 
-    /// The first centroids.
+    /// Returns the first centroids.
     pub(super) fn start(&self) -> Vec<f32> {
         self.gather(&self.values)
     }
 
-    /// The rows of the seeds in `rows`, which may hold the points' codes.
+    /// Returns the rows of the seeds in `rows`, which may contain the points' codes.
     pub(super) fn gather<T: Copy>(&self, rows: &[T]) -> Vec<T> {
         let rows = self.seeds.iter().map(|&seed| &rows[seed * self.dims..]);
         rows.flat_map(|row| &row[..self.dims]).copied().collect()

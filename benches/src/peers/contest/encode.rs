@@ -1,7 +1,7 @@
-//! GGUF blocks by ggml's reference quantizers and the gguf package's.
+//! GGUF blocks, encoded with ggml's reference quantizers and with the gguf package's.
 
 use super::data::normals;
-use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, TimedWork};
 use crate::peers::ggml;
 use crate::peers::process::Answer;
 use serde_json::json;
@@ -39,11 +39,11 @@ fn case(name: &str, mut inputs: Inputs, format: Format, values: usize) -> io::Re
         let label = "ggml's reference";
         rivals.push(Rival::Native { label, work });
     }
-    // Of those here the package has no Q2_0.
+    // Of these formats the package lacks Q2_0.
     if format != Format::Q2_0 {
         rivals.push(Rival::python("gguf", "gguf_", "encode"));
     }
-    // It has no ternary ones.
+    // candle has no ternary formats.
     if !format.is_ternary() {
         rivals.push(Rival::rust("candle", "candle", "encode"));
     }
@@ -52,7 +52,7 @@ fn case(name: &str, mut inputs: Inputs, format: Format, values: usize) -> io::Re
         work: values as f64,
         unit: "values",
         steps: None,
-        // ggml's has one thread.
+        // ggml's quantizer has one thread.
         pools: Pools::One,
         inputs,
         options: json!({"format": format.name()}),
@@ -67,7 +67,7 @@ pub(super) struct Encode {
     pub(super) format: Format,
 }
 
-impl Work for Encode {
+impl TimedWork for Encode {
     fn run(&mut self, _: usize) -> f64 {
         let start = Instant::now();
         let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
@@ -99,7 +99,7 @@ struct Reference<F> {
     encode: F,
 }
 
-impl<F: Fn(&[f32], &mut [u8]) + Send> Work for Reference<F> {
+impl<F: Fn(&[f32], &mut [u8]) + Send> TimedWork for Reference<F> {
     fn run(&mut self, _: usize) -> f64 {
         let start = Instant::now();
         (self.encode)(&self.x, &mut self.bytes);

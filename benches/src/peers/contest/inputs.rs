@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files in a folder that goes when this does.
+/// Files in a folder that is deleted when this is dropped.
 #[derive(Debug)]
 pub struct Inputs {
     folder: PathBuf,
@@ -35,7 +35,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// Their paths, by name.
+    /// Returns their paths, by name.
     pub const fn files(&self) -> &BTreeMap<String, String> {
         &self.files
     }

@@ -1,23 +1,24 @@
 //! ggml's and BitNet's kernels for quantized rows, as rivals.
 
-use super::{Native, Rival, Work};
+use super::{Native, Rival, TimedWork};
 use crate::peers::process::Answer;
 use crate::peers::vec_dot::{Activations, Kernel};
 use std::time::Instant;
 use tercet_core::block::{self, Format};
 use tercet_core::quant::{Rule, ScaleRule};
 
-/// The f32 values of ggml's smallest block of activations; it quantizes them by the largest magnitude.
+/// Number of f32 values in ggml's smallest block of activations, which it quantizes by their largest magnitude.
 const BLOCK: usize = 32;
 
-/// Makes activations such that ggml's quantizers give them back as they are: a block's largest magnitude is 127.
+/// Changes activations so that ggml's quantizers return them unchanged: a block's largest magnitude is 127.
 pub(super) fn exact(x: &mut [i8]) {
     for block in x.chunks_mut(BLOCK) {
         block[0] = 127;
     }
 }
 
-/// Codes of a block format's weights, each block with its largest, so that the scale of each is 1 (of [`Format::Q8_0`], near it).
+/// Encodes a block format's weights. Each block contains its largest code, so that its scale is 1 (for
+/// [`Format::Q8_0`], near 1).
 pub(super) fn encode(format: Format, weights: &[i8]) -> Vec<u8> {
     let values: Vec<f32> = weights.iter().map(|&code| f32::from(code)).collect();
     let mut bytes = vec![0; format.encoded_len(values.len()).expect("whole blocks")];
@@ -26,7 +27,8 @@ pub(super) fn encode(format: Format, weights: &[i8]) -> Vec<u8> {
     bytes
 }
 
-/// Those of the two that are here and multiply what `bytes` of a format hold; `codes` are the same weights, one a byte.
+/// Returns those of the two that are available and multiply the weights in `bytes` of a format; `codes` are the same
+/// weights, one per byte.
 pub(super) fn rivals(
     format: Format,
     bytes: &[u8],
@@ -59,11 +61,11 @@ struct Product {
     kernel: Kernel,
     weights: Vec<u8>,
     x: Activations,
-    /// A row's sums with each vector.
+    /// The sums of a row with each vector.
     y: Vec<f32>,
 }
 
-impl Work for Product {
+impl TimedWork for Product {
     fn run(&mut self, _: usize) -> f64 {
         let start = Instant::now();
         self.kernel.multiply(&self.weights, &self.x, &mut self.y);
@@ -72,7 +74,7 @@ impl Work for Product {
 }
 
 impl Native for Product {
-    /// A vector's sums with each row.
+    /// Returns the sums of a vector with each row.
     fn answer(&self) -> Answer {
         let vectors = self.x.len();
         let sums = (0..vectors).flat_map(|vector| self.y.iter().skip(vector).step_by(vectors));

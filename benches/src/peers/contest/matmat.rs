@@ -2,7 +2,7 @@
 
 use super::data::codes;
 use super::kernel;
-use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, TimedWork};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
@@ -12,7 +12,7 @@ use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_host::parallel::Threads;
 
-/// How far sums in f32 may be from exact ones, over the largest.
+/// Maximum difference of sums in f32 from exact ones, relative to the largest.
 const NEAR: f32 = 1e-4;
 
 pub(super) fn events(quick: bool) -> Vec<Event> {
@@ -69,14 +69,15 @@ pub(super) struct Matmat {
     cols: usize,
     bytes: Vec<u8>,
     pub(super) x: Vec<i8>,
-    /// One a vector.
+    /// One per vector.
     pub(super) scales: Vec<f32>,
     pub(super) y: Vec<f32>,
     scratch: Vec<u32>,
 }
 
 impl Matmat {
-    /// Of rows, columns and vectors of random codes, which are written to `inputs` too; and the weights, a code a byte.
+    /// Makes rows, columns and vectors of random codes and also writes them to `inputs`; also returns the weights, one
+    /// code per byte.
     pub(super) fn drawn(
         inputs: &mut Inputs,
         layout: Layout,
@@ -105,7 +106,8 @@ impl Matmat {
         Ok((drawn, weights))
     }
 
-    /// Bytes that a product moves at least: weights and activations are read, f32 outputs written.
+    /// Returns the minimum number of bytes that a product moves: it reads weights and activations, and writes f32
+    /// outputs.
     pub(super) const fn moved(&self) -> usize {
         self.bytes.len() + self.x.len() + 4 * self.y.len()
     }
@@ -113,7 +115,7 @@ impl Matmat {
     pub(super) fn layer(&self) -> Layer<'_> {
         let matrix = Matrix::new(self.layout, self.rows, self.cols, &self.bytes);
         let matrix = matrix.and_then(|matrix| match self.layout {
-            // Its scales lie in the blocks.
+            // Its scales are in the blocks.
             Layout::Block(_) => Ok(matrix),
             _ => matrix.with_scale(1.0),
         });
@@ -121,7 +123,7 @@ impl Matmat {
     }
 }
 
-impl Work for Matmat {
+impl TimedWork for Matmat {
     fn run(&mut self, _: usize) -> f64 {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut y = std::mem::take(&mut self.y);
@@ -129,7 +131,7 @@ impl Work for Matmat {
         scratch.resize(layer.weights().fast_scratch_len(), 0);
         let x = I8Sym::new(&self.x).expect("no code of -128");
         let mut engine = Threads::default();
-        // Weights are checked when a layer is made, once.
+        // Weights are checked once, when a layer is made.
         let start = Instant::now();
         let done = engine.matmat(&layer, x, &self.scales, &mut y, &mut scratch);
         let seconds = start.elapsed().as_secs_f64();

@@ -1,8 +1,8 @@
-//! A matrix times one vector: a small one as NumPy does it in f32, and larger ones of blocks.
+//! A matrix times one vector: a small one as NumPy multiplies it in f32, and larger ones of blocks.
 
 use super::data::codes;
 use super::kernel;
-use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, TimedWork};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
@@ -15,9 +15,9 @@ use tercet_host::parallel::Threads;
 
 const ROWS: usize = 100_000;
 const COLS: usize = 100;
-/// What a code of the activations stands for; 1 for the weights.
+/// Value of a code of the activations; a code of the weights has the value 1.
 const SCALE: f32 = 1.0 / 64.0;
-/// How far sums in f32 of other orders may be from Tercet's, over the largest.
+/// Maximum difference of sums in f32 in other orders from Tercet's, relative to the largest.
 const NEAR: f32 = 1e-4;
 
 pub(super) fn events(quick: bool) -> Vec<Event> {
@@ -71,7 +71,7 @@ fn case(name: &str, mut inputs: Inputs, layout: Layout) -> io::Result<Case> {
     })
 }
 
-/// As [`case`], of blocks, whose scales are as near 1 as the format has them.
+/// Makes a [`case`] of blocks, whose scales are as near 1 as the format allows.
 fn blocks_case(
     name: &str,
     inputs: Inputs,
@@ -115,18 +115,18 @@ struct Matvec {
     layout: Layout,
     rows: usize,
     bytes: Vec<u8>,
-    /// What a code of the activations stands for.
+    /// Value of a code of the activations.
     scale: f32,
     x: Vec<i8>,
     y: Vec<f32>,
     scratch: Vec<u32>,
 }
 
-impl Work for Matvec {
+impl TimedWork for Matvec {
     fn run(&mut self, _: usize) -> f64 {
         let matrix = Matrix::new(self.layout, self.rows, self.x.len(), &self.bytes);
         let matrix = matrix.and_then(|matrix| match self.layout {
-            // Its scales lie in the blocks.
+            // Its scales are in the blocks.
             Layout::Block(_) => Ok(matrix),
             _ => matrix.with_scale(1.0),
         });
@@ -134,7 +134,7 @@ impl Work for Matvec {
         self.scratch.resize(layer.weights().fast_scratch_len(), 0);
         let x = I8Sym::new(&self.x).expect("no code of -128");
         let mut engine = Threads::default();
-        // Weights are checked when a layer is made, once.
+        // Weights are checked once, when a layer is made.
         let start = Instant::now();
         let done = engine.matvec(&layer, x, self.scale, &mut self.y, &mut self.scratch);
         done.unwrap_or_else(|error| panic!("{error}"));
@@ -149,7 +149,7 @@ impl Native for Matvec {
 }
 
 impl Subject for Matvec {
-    /// NumPy's f32 products are exact here, and sums of them below 2²⁴ units of 1/64 too.
+    /// NumPy's f32 products are exact here, and so are their sums below 2²⁴ units of 1/64.
     fn check(&mut self, answer: &Answer) -> Result<String, String> {
         super::near(&self.y, &answer.f32("y"), NEAR)
     }

@@ -1,6 +1,6 @@
-//! The turns.
+//! Measures in turns.
 
-use super::{Case, Pools, Rival, Row, Work};
+use super::{Case, Pools, Rival, Row, TimedWork};
 use crate::peers::process::{Answer, Module, Process, Programs};
 use rayon::ThreadPool;
 use std::collections::BTreeMap;
@@ -8,18 +8,18 @@ use std::collections::btree_map::Entry;
 use std::time::Instant;
 use std::{io, mem};
 
-/// How long to measure.
+/// Duration of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Rounds in which everyone has a turn, at least.
+    /// Minimum number of rounds, in which everyone has a turn.
     pub rounds: u32,
-    /// A turn: as many runs as take about so many seconds, at least one.
+    /// Seconds of a turn: it has as many runs as take about this time, but at least one.
     pub turn: f64,
-    /// The least time, in seconds, that a contender gets in all.
+    /// Minimum total time of a contender, in seconds.
     pub seconds: f64,
 }
 
-/// The processes of peers, each started when it is first asked for.
+/// The processes of peers; each is started on first use.
 #[derive(Debug)]
 pub struct Peers {
     programs: Programs,
@@ -27,7 +27,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// With programs, or with none, so that peers of this process alone take part.
+    /// Makes it with programs. Without any, only the peers of this process take part.
     pub const fn new(programs: Programs) -> Self {
         Self {
             programs,
@@ -49,7 +49,7 @@ impl Peers {
         Ok(started.as_mut().ok())
     }
 
-    /// Names and versions of those that were here.
+    /// Returns the names and versions of the peers that took part.
     pub fn versions(&self) -> Vec<(String, String)> {
         let here = self.started.values().flatten();
         let versions = here.map(|peer| (peer.about.name.clone(), peer.about.version.clone()));
@@ -64,19 +64,19 @@ impl Peers {
     }
 }
 
-/// A peer and what it took.
+/// A peer and its times.
 struct Contender {
     rival: Rival,
-    /// What of its answer is Tercet's too.
+    /// The part of its answer that equals Tercet's.
     same: String,
-    /// Runs of a turn.
+    /// Runs per turn.
     runs: u32,
-    /// Of each phase.
+    /// Best time per phase.
     best: Vec<f64>,
 }
 
 impl Contender {
-    /// The shortest of some runs.
+    /// Returns the shortest of some runs.
     fn run(
         &mut self,
         pool: &ThreadPool,
@@ -95,16 +95,16 @@ impl Contender {
     }
 }
 
-fn shortest(work: &mut (impl Work + ?Sized), phase: usize, n: u32) -> f64 {
+fn shortest(work: &mut (impl TimedWork + ?Sized), phase: usize, n: u32) -> f64 {
     (0..n).fold(f64::INFINITY, |best, _| best.min(work.run(phase)))
 }
 
-/// Checks each rival's answer, then times everyone in turns, round by round, so that a slow minute of the machine falls on all
-/// of them, on one thread and, where the case has more, on all; the best time counts. Peers whose answer is another are in
-/// [`Row::refused`].
+/// Checks each rival's answer, then times everyone in turns, round by round, so that a slow minute of the machine
+/// affects all of them. Does so on one thread and, if the case has more, on all; the best time counts. Peers with a
+/// different answer are in [`Row::refused`].
 ///
 /// # Errors
-/// Where a process ends.
+/// A process ended.
 pub fn measure(mut case: Case, peers: &mut Peers, effort: Effort) -> io::Result<Vec<Row>> {
     let all = rayon::current_num_threads();
     let counts = match case.pools {
@@ -169,22 +169,22 @@ fn row(pool: &ThreadPool, case: &mut Case, peers: &mut Peers, effort: Effort) ->
         peers: of_peers.collect(),
         refused,
     };
-    // For the next count of threads.
+    // For the next number of threads.
     case.rivals = contenders.into_iter().map(|it| it.rival).collect();
     case.rivals.extend(left_out);
     Ok(row)
 }
 
-/// What becomes of a rival's first run, of the last phase.
+/// Outcome of a rival's first run, in the last phase.
 enum Found {
     Answer(Answer),
-    /// It finds nothing.
+    /// It computes nothing.
     Bound,
-    /// It is not here, or cannot do the work.
+    /// It is not available, or cannot do the work.
     NotHere,
 }
 
-/// Has a rival do the work once.
+/// Lets a rival do the work once.
 fn answer(
     rival: &mut Rival,
     pool: &ThreadPool,
@@ -223,7 +223,7 @@ fn answer(
     }
 }
 
-/// Times everyone; gives Tercet's best of each phase, and leaves the others' with them.
+/// Times everyone. Returns Tercet's best time per phase, and stores the others' in them.
 fn turns(
     pool: &ThreadPool,
     case: &mut Case,
@@ -232,7 +232,7 @@ fn turns(
     effort: Effort,
 ) -> io::Result<Vec<f64>> {
     let phases = case.steps.map_or(1, |_| 2);
-    // How many runs make a turn, from one that is warm.
+    // Number of runs per turn, computed from a warm run.
     let runs = |seconds: f64| (effort.turn / seconds).clamp(1.0, 1000.0) as u32;
     let ours = runs(pool.install(|| case.tercet.run(phases - 1)));
     for contender in &mut *contenders {

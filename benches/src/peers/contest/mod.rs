@@ -1,7 +1,7 @@
 //! Tercet and its peers, timed in turns on the same files.
 //!
-//! An [`Event`] makes a [`Case`] when its turn comes. Before anything is timed each [`Rival`]'s answer is checked by the case's
-//! [`Work`], which is Tercet's side of it: same codes, same bytes, same hits, or as near as the rule of the case says.
+//! An [`Event`] makes a [`Case`] when its turn comes. Before timing, the case's [`Subject`], which is Tercet's side of
+//! it, checks each [`Rival`]'s answer: the same codes, bytes or hits, or as near as the rule of the case says.
 
 mod cluster;
 pub mod cuda;
@@ -29,55 +29,57 @@ use std::io;
 use std::path::Path;
 
 /// Tercet's side of a case, or a peer's in this process.
-pub trait Work: Send {
-    /// Does it once, and gives the seconds it took. `phase` counts the lengths of [`Case::steps`].
+pub trait TimedWork: Send {
+    /// Does the work once, and returns the seconds it took. `phase` is an index into the lengths of [`Case::steps`].
     fn run(&mut self, phase: usize) -> f64;
 }
 
 /// Tercet's side of a case.
-pub trait Subject: Work {
-    /// Whether a peer did the same: in words what agrees, or what does not. The last [`Work::run`] was of the last phase.
+pub trait Subject: TimedWork {
+    /// Returns a description of the agreement if a peer did the same work. The last [`TimedWork::run`] was of the last
+    /// phase.
     ///
     /// # Errors
-    /// What is not the same.
+    /// A description of the difference.
     fn check(&mut self, answer: &Answer) -> Result<String, String>;
 }
 
 /// A peer that runs in this process.
-pub trait Native: Work {
-    /// What the last run found.
+pub trait Native: TimedWork {
+    /// Returns the result of the last run.
     fn answer(&self) -> Answer;
 }
 
-/// Someone beside Tercet.
+/// A competitor of Tercet.
 pub enum Rival {
-    /// A peer in a process of its own.
+    /// A peer in a separate process.
     Process {
-        /// How the table calls it.
+        /// Its name in the table.
         label: &'static str,
-        /// Which peer.
+        /// The peer.
         module: Module,
-        /// Which of the peer's work.
+        /// The peer's work to do.
         what: &'static str,
     },
-    /// One in this process, in a rayon pool of the threads that are timed.
+    /// A peer in this process, in a rayon pool of the threads that are timed.
     Native {
-        /// How the table calls it.
+        /// Its name in the table.
         label: &'static str,
         /// The peer.
         work: Box<dyn Native>,
     },
-    /// No peer: something in this process that the work cannot be done in less time than, such as moving its bytes.
+    /// A bound instead of a peer: an operation in this process that takes no longer than the work can, such as moving
+    /// its bytes.
     Bound {
-        /// How the table calls it.
+        /// Its name in the table.
         label: &'static str,
-        /// It.
-        work: Box<dyn Work>,
+        /// The operation.
+        work: Box<dyn TimedWork>,
     },
 }
 
 impl Rival {
-    /// A module of Python's.
+    /// Returns a peer that is a Python module.
     const fn python(label: &'static str, module: &'static str, what: &'static str) -> Self {
         let module = Module::Python(module);
         Self::Process {
@@ -87,7 +89,7 @@ impl Rival {
         }
     }
 
-    /// A peer of Rust's.
+    /// Returns a Rust peer.
     const fn rust(label: &'static str, peer: &'static str, what: &'static str) -> Self {
         let module = Module::Rust(peer);
         Self::Process {
@@ -97,7 +99,7 @@ impl Rival {
         }
     }
 
-    /// How the table calls it.
+    /// Returns its name in the table.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Process { label, .. }
@@ -107,47 +109,48 @@ impl Rival {
     }
 }
 
-/// How many threads a case is measured with.
+/// Numbers of threads that a case is measured with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pools {
-    /// One.
+    /// One thread.
     One,
-    /// One, and then all of the machine.
+    /// One thread, and then all of the machine.
     OneAndAll,
-    /// All of the machine: the work is another device's, and what the processor does beside it uses all of it.
+    /// All of the machine: another device does the work, and the processor, for comparison, uses all of its threads.
     All,
 }
 
 /// One kind of work over one input.
 pub struct Case {
-    /// Such as `int8 rows of 1,024, 100M`.
+    /// Name, such as `int8 rows of 1,024, 100M`.
     pub name: String,
-    /// How many units of work a run is; in the unit of the table, a thousand million of them.
+    /// Units of work per run; the table counts them in thousand millions.
     pub work: f64,
     /// The unit: values, multiply-accumulates.
     pub unit: &'static str,
-    /// Where a run's time is the difference of two lengths over the difference of their steps: the steps.
+    /// Numbers of steps of two lengths, if the time of a run is the difference of their times divided by the
+    /// difference of their steps.
     pub steps: Option<[u32; 2]>,
-    /// On how many threads.
+    /// Numbers of threads.
     pub pools: Pools,
-    /// What the peers read.
+    /// The files that the peers read.
     pub inputs: Inputs,
-    /// What else they are told.
+    /// Further options for them.
     pub options: Value,
-    /// Tercet.
+    /// Tercet's side.
     pub tercet: Box<dyn Subject>,
     /// Its peers.
     pub rivals: Vec<Rival>,
 }
 
-/// Makes a [`Case`], with the folder that its inputs are written to.
+/// Makes a [`Case`]; the argument is the folder for its inputs.
 pub type Make = Box<dyn FnOnce(&Path) -> io::Result<Case>>;
 
-/// A case to come: [`Case`]s hold hundreds of megabytes.
+/// A future case, because [`Case`]s take hundreds of megabytes.
 pub struct Event {
     /// The case's name.
     pub name: String,
-    /// Writes its inputs to a folder and makes it.
+    /// Writes the inputs to a folder and makes the case.
     pub case: Make,
 }
 
@@ -165,7 +168,8 @@ impl Event {
     }
 }
 
-/// Every event; `quick` ones are of a sixth of the values, and less than a second each. `embeddings` is a safetensors file.
+/// Returns every event; `quick` ones have about a sixth of the values, and take less than a second each. `embeddings`
+/// is a safetensors file.
 pub fn events(quick: bool, embeddings: Option<&Path>) -> Vec<Event> {
     let mut events = quantize::events(quick);
     events.extend(sum::events(quick));
@@ -177,7 +181,7 @@ pub fn events(quick: bool, embeddings: Option<&Path>) -> Vec<Event> {
     events
 }
 
-/// Whether sums are Tercet's: how far apart the farthest are, over the largest.
+/// Checks that sums equal Tercet's: compares their largest difference, relative to the largest sum, with `limit`.
 fn near(ours: &[f32], theirs: &[f32], limit: f32) -> Result<String, String> {
     if theirs.len() != ours.len() {
         return Err(format!("{} sums", theirs.len()));

@@ -1,9 +1,9 @@
-//! Rows to a picture.
+//! Draws rows as a picture.
 
 use super::Row;
 use tercet_host::report::{Page, RatioCase, Ratios};
 
-/// A bar for each peer of each case: its time over Tercet's.
+/// Draws a bar for each peer of each case: its time divided by Tercet's.
 pub fn picture(title: &str, line: &str, facts: &[(&str, &str)], rows: &[Row]) -> Page {
     let facts = facts
         .iter()

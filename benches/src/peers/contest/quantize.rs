@@ -1,7 +1,7 @@
 //! Tensors of f32 to codes.
 
 use super::data::normals;
-use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, TimedWork};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
@@ -12,11 +12,11 @@ use tercet_core::quant::{Groups, Method, Rule, ScaleRule, int8};
 use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 
-/// Values in a row.
+/// Values per row.
 pub(super) const ROW: usize = 1000;
-/// How far two sums of the same values may be apart, by which a threshold may be too.
+/// Maximum relative difference of two sums of the same values, and so of two thresholds.
 const NEAR: f32 = 1e-4;
-/// How many codes may differ by one where a peer multiplies by a rounded reciprocal: one in so many.
+/// If a peer multiplies by a rounded reciprocal, one code in so many may differ by one.
 const RARE: usize = 10_000;
 
 pub(super) fn events(quick: bool) -> Vec<Event> {
@@ -95,7 +95,7 @@ pub(super) struct Quantize {
 }
 
 impl Quantize {
-    /// Of groups of `len`.
+    /// Makes a tensor with groups of `len`.
     pub(super) fn new(x: Arc<[f32]>, len: usize, method: Method) -> Self {
         let groups = Groups {
             count: x.len() / len,
@@ -111,7 +111,7 @@ impl Quantize {
     }
 }
 
-impl Work for Quantize {
+impl TimedWork for Quantize {
     fn run(&mut self, _: usize) -> f64 {
         let start = Instant::now();
         let mut engine = Threads::default();
@@ -150,7 +150,7 @@ impl Subject for Quantize {
     }
 }
 
-/// Ternary codes may differ where |x| is as near half the scale as the scales are to each other.
+/// Allows ternary codes to differ if |x| is as near half the scale as the scales are to each other.
 fn same_ternary(x: &[f32], ours: (&[i8], f32), theirs: (&[i8], f32)) -> Result<String, String> {
     let (scale, other) = (ours.1, theirs.1);
     if x.len() != theirs.0.len() || (other / scale - 1.0).abs() > NEAR {

@@ -1,7 +1,7 @@
 //! The ten rows of largest dot product or cosine with one query, over int8.
 
 use super::data::codes;
-use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, TimedWork};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
@@ -12,7 +12,7 @@ use tercet_core::search::{Cosine, Dot, Hit, Int8Rows, Metric};
 use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 
-/// Rows to find.
+/// Number of rows to find.
 pub(super) const TOP: usize = 10;
 
 pub(super) fn events(quick: bool) -> Vec<Event> {
@@ -33,7 +33,7 @@ pub(super) fn events(quick: bool) -> Vec<Event> {
     dots.into_iter().chain(cosines).collect()
 }
 
-/// Tercet's side, and the others.
+/// Tercet's side, and its rivals.
 type Contest = (Box<dyn Subject>, Vec<Rival>);
 
 fn dot_of(search: Search) -> Contest {
@@ -76,10 +76,10 @@ fn case(
     })
 }
 
-/// Random rows and a query, which are written to `inputs` too.
+/// Makes random rows and a query, and also writes them to `inputs`.
 pub(super) fn search(inputs: &mut Inputs, rows: usize, dim: usize) -> io::Result<Search> {
     let values = codes(rows * dim, -127, 127);
-    // A row backwards, so that no row is the query.
+    // A reversed row, so that no row equals the query.
     let query: Vec<i8> = values[rows / 2 * dim..][..dim]
         .iter()
         .rev()
@@ -101,7 +101,7 @@ pub(super) fn search(inputs: &mut Inputs, rows: usize, dim: usize) -> io::Result
 #[derive(Clone)]
 pub(super) struct Search {
     pub(super) values: Arc<[i8]>,
-    /// Squared lengths, which cosines are divided by.
+    /// Squared lengths, by which cosines are divided.
     norms: Arc<[u32]>,
     pub(super) query: Vec<i8>,
     pub(super) dim: usize,
@@ -133,7 +133,7 @@ impl<M: Metric> Of<M> {
     }
 }
 
-impl<M: Metric> Work for Of<M> {
+impl<M: Metric> TimedWork for Of<M> {
     fn run(&mut self, _: usize) -> f64 {
         let start = Instant::now();
         let Search {
@@ -162,8 +162,8 @@ impl<M: Metric> Native for Of<M> {
 }
 
 impl<M: Metric> Subject for Of<M> {
-    /// By the integers' scores of the rows that were found: equal ones may come in another order. SQ8's grid moves scores a
-    /// little, so the last of its ten may be another.
+    /// Compares the integer scores of the rows that were found, because equal ones may come in a different order.
+    /// SQ8's grid changes scores a little, so the last of its ten may differ.
     fn check(&mut self, answer: &Answer) -> Result<String, String> {
         let indices = answer.u32("indices");
         let theirs: Vec<_> = indices

@@ -1,7 +1,7 @@
-//! The exact mean of |x| beside plain f32 sums.
+//! The exact mean of |x|, compared with plain f32 sums.
 
 use super::data::normals;
-use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, TimedWork};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::hint::black_box;
@@ -28,7 +28,7 @@ pub(super) fn events(quick: bool) -> Vec<Event> {
 }
 
 fn case(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> {
-    // Without signs, so that a sum of x is one of |x|.
+    // Without signs, so that a sum of x is a sum of |x|.
     let x: Arc<[f32]> = normals(values).iter().map(|x| x.abs()).collect();
     inputs.put("x", &x, &[values])?;
     Ok(Case {
@@ -36,7 +36,7 @@ fn case(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> {
         work: values as f64,
         unit: "values",
         steps: None,
-        // The plain sum is of one thread, and so is NumPy's.
+        // The plain sum has one thread, and so has NumPy's.
         pools: Pools::One,
         inputs,
         options: json!({}),
@@ -58,12 +58,12 @@ fn case(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> {
 /// Largest, smallest and exact sum, in Tercet's one pass of statistics.
 struct Exact {
     x: Arc<[f32]>,
-    /// Statistics write none; a tensor wants their places all the same.
+    /// Statistics write no codes, but a tensor requires space for them.
     codes: Vec<i8>,
     mean: f32,
 }
 
-impl Work for Exact {
+impl TimedWork for Exact {
     fn run(&mut self, _: usize) -> f64 {
         let start = Instant::now();
         let mut engine = Threads::default();
@@ -96,13 +96,13 @@ impl Subject for Exact {
     }
 }
 
-/// A sum in f32 and nothing else, with the widest registers that there are.
+/// Only a sum in f32, with the widest available registers.
 struct Plain {
     x: Arc<[f32]>,
     sum: f32,
 }
 
-impl Work for Plain {
+impl TimedWork for Plain {
     fn run(&mut self, _: usize) -> f64 {
         let start = Instant::now();
         self.sum = black_box(plain(&self.x));

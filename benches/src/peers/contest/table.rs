@@ -1,36 +1,36 @@
-//! Rows to tables.
+//! Writes rows as tables.
 
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// What was measured of one case on some threads.
+/// Measurements of one case with some number of threads.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The case.
     pub name: String,
-    /// Of Tercet, and of peers that have them.
+    /// Threads of Tercet, and of the peers that use threads.
     pub threads: usize,
-    /// Units of a run.
+    /// Units of work per run.
     pub work: f64,
-    /// Which.
+    /// Name of the unit.
     pub unit: &'static str,
-    /// Tercet's best time of a run.
+    /// Tercet's best time of a run, in seconds.
     pub seconds: f64,
-    /// Peers, their best times, and what of their answers is the same. A difference of two times, where the case has
-    /// steps; on a busy machine that may be below 0, and then there is no ratio.
+    /// Peers, their best times, and the part of their answers that is the same. If the case has steps, a time is a
+    /// difference of two times; on a busy machine it may be below 0, and then there is no ratio.
     pub peers: Vec<(String, f64, String)>,
-    /// Peers that were not timed because their answer is another, and how.
+    /// Peers that were not timed because their answer is different, and the difference.
     pub refused: Vec<(String, String)>,
 }
 
 impl Row {
-    /// A peer's time over Tercet's: above 1 Tercet is faster.
+    /// Returns a peer's time divided by Tercet's: above 1 Tercet is faster.
     fn ratio(&self, seconds: f64) -> Option<f64> {
         (seconds > 0.0 && self.seconds > 0.0).then(|| seconds / self.seconds)
     }
 }
 
-/// One table in Markdown, columns aligned: a line for each peer of each case.
+/// Returns one table in Markdown with aligned columns: a line for each peer of each case.
 pub fn table(rows: &[Row]) -> String {
     let head = [
         "work",
@@ -116,7 +116,7 @@ fn milliseconds(seconds: f64) -> String {
     }
 }
 
-/// The rows as JSON.
+/// Returns the rows as JSON.
 pub fn json(rows: &[Row]) -> Value {
     let rows = rows.iter().map(|row| {
         let peers = row.peers.iter().map(|(peer, seconds, same)| {

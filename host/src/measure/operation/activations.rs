@@ -12,7 +12,7 @@ use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
 use crate::measure::task::Task;
-use crate::measure::work::Work;
+use crate::measure::work::LeastWork;
 use crate::measure::{Traffic, input};
 
 /// Keeps a root mean square above 0.
@@ -55,7 +55,7 @@ pub(in crate::measure) struct NormQuantize<C> {
 impl<C: Code> NormQuantize<C> {
     /// Returns the operation over `values` values, a multiple of [`ROW`]. A row stays in the nearest cache between its
     /// two passes.
-    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
+    pub(in crate::measure) fn new(values: usize) -> (LeastWork, Self) {
         let codes = values * size_of::<C>();
         let bytes = values * 4 + codes + values / ROW * 4;
         let this = Self {
@@ -63,7 +63,7 @@ impl<C: Code> NormQuantize<C> {
             gains: input::normals(ROW).iter().map(|x| 1.0 + x / 8.0).collect(),
             codes: PhantomData,
         };
-        (Work::pass(values, Traffic::Narrow, bytes), this)
+        (LeastWork::pass(values, Traffic::Narrow, bytes), this)
     }
 
     fn norm(&self) -> Norm<'_> {

@@ -11,7 +11,7 @@ use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
 use crate::measure::task::Task;
-use crate::measure::work::{Arithmetic, Work};
+use crate::measure::work::{Arithmetic, LeastWork};
 use crate::measure::{Traffic, input};
 
 /// Returns the type of the products of a format's codes.
@@ -25,11 +25,11 @@ pub(super) fn arithmetic(format: Format) -> Arithmetic {
 
 /// Returns a pass over f32 values and their blocks. Blocks with about two bits per value are so small that they pass at
 /// the same time: then only the values take time, as `alone` says.
-fn pass(format: Format, values: usize, bytes: usize, beside: Traffic, alone: Traffic) -> Work {
+fn pass(format: Format, values: usize, bytes: usize, beside: Traffic, alone: Traffic) -> LeastWork {
     let set = values * 4 + bytes;
-    let mut work = Work::pass(values, beside, set);
+    let mut work = LeastWork::pass(values, beside, set);
     if format.is_ternary() {
-        work = Work::pass(values, alone, values * 4);
+        work = LeastWork::pass(values, alone, values * 4);
         work.set = set;
     }
     work
@@ -44,7 +44,7 @@ pub(in crate::measure) struct Encode {
 
 impl Encode {
     /// Over `values` values in whole blocks.
-    pub(in crate::measure) fn new(values: usize, format: Format, rule: Rule) -> (Work, Self) {
+    pub(in crate::measure) fn new(values: usize, format: Format, rule: Rule) -> (LeastWork, Self) {
         let bytes = legal(format.encoded_len(values));
         let work = pass(format, values, bytes, Traffic::Narrow, Traffic::Read);
         let values = input::normals(values);
@@ -131,7 +131,7 @@ pub(in crate::measure) struct Decode {
 
 impl Decode {
     /// Over `values` values in whole blocks.
-    pub(in crate::measure) fn new(values: usize, format: Format) -> (Work, Self) {
+    pub(in crate::measure) fn new(values: usize, format: Format) -> (LeastWork, Self) {
         let bytes = encoded(values, format);
         let work = pass(format, values, bytes.len(), Traffic::Widen, Traffic::Write);
         (
@@ -175,9 +175,9 @@ pub(in crate::measure) struct Dot {
 
 impl Dot {
     /// Over `values` values in whole blocks.
-    pub(in crate::measure) fn new(values: usize, format: Format) -> (Work, Self) {
+    pub(in crate::measure) fn new(values: usize, format: Format) -> (LeastWork, Self) {
         let bytes = encoded(values, format);
-        let work = Work::pass(values, Traffic::Read, values + bytes.len())
+        let work = LeastWork::pass(values, Traffic::Read, values + bytes.len())
             .with_products(values as u64, arithmetic(format))
             .on_one_thread();
         let x = input::codes(values);

@@ -8,7 +8,7 @@ use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
 use crate::measure::task::Task;
-use crate::measure::work::{Arithmetic, Work};
+use crate::measure::work::{Arithmetic, LeastWork};
 use crate::measure::{Traffic, input};
 
 /// Steps per run: this shows if an engine learns in one step what it need not compute in the next.
@@ -34,10 +34,10 @@ pub(in crate::measure) struct Lloyd {
 
 impl Lloyd {
     /// The work is that of a step: points and centroids in, a label and a distance per point and new centroids out.
-    pub(in crate::measure) fn new(shape: Shape, steps: u32) -> (Work, Self) {
+    pub(in crate::measure) fn new(shape: Shape, steps: u32) -> (LeastWork, Self) {
         let Shape { points, dims, k } = shape;
         let values = points * dims;
-        let mut work = Work::pass(values, Traffic::Narrow, values + points * 8 + 2 * k * dims)
+        let mut work = LeastWork::pass(values, Traffic::Narrow, values + points * 8 + 2 * k * dims)
             .with_products((values * k) as u64, Arithmetic::Int8);
         work.steps = steps;
         let points = input::points(points, dims, k);
@@ -86,10 +86,10 @@ pub(in crate::measure) struct Nearest {
 
 impl Nearest {
     /// Points and centroids in, a label and a distance per point out.
-    pub(in crate::measure) fn new(shape: Shape) -> (Work, Self) {
+    pub(in crate::measure) fn new(shape: Shape) -> (LeastWork, Self) {
         let Shape { points, dims, k } = shape;
         let values = points * dims;
-        let work = Work::pass(values, Traffic::Narrow, values + points * 8 + k * dims)
+        let work = LeastWork::pass(values, Traffic::Narrow, values + points * 8 + k * dims)
             .with_products((values * k) as u64, Arithmetic::Int8);
         let body = Self {
             points: input::points(points, dims, k),
@@ -130,10 +130,10 @@ pub(in crate::measure) struct Seed {
 
 impl Seed {
     /// The work is that of a centroid: a pass over points and distances.
-    pub(in crate::measure) fn new(shape: Shape) -> (Work, Self) {
+    pub(in crate::measure) fn new(shape: Shape) -> (LeastWork, Self) {
         let Shape { points, dims, k } = shape;
         let values = points * dims;
-        let mut work = Work::pass(values, Traffic::Narrow, values + points * 8)
+        let mut work = LeastWork::pass(values, Traffic::Narrow, values + points * 8)
             .with_products(values as u64, Arithmetic::Int8);
         work.steps = k as u32;
         let points = input::points(points, dims, k);

@@ -8,7 +8,7 @@ use tercet_core::quant::Comparison;
 use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
-use crate::measure::work::Work;
+use crate::measure::work::LeastWork;
 use crate::measure::{Traffic, input};
 
 /// Sums of both tensors, their products and errors, in one pass.
@@ -19,8 +19,8 @@ pub(in crate::measure) struct Compare {
 
 impl Compare {
     /// Over `values` values of each tensor.
-    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
-        let work = Work::pass(values, Traffic::Read, values * 8);
+    pub(in crate::measure) fn new(values: usize) -> (LeastWork, Self) {
+        let work = LeastWork::pass(values, Traffic::Read, values * 8);
         let original = input::normals(values);
         let restored = original.iter().map(|x| (x * 32.0).round() / 32.0).collect();
         (work, Self { original, restored })

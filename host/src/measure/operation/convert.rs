@@ -16,7 +16,7 @@ use crate::convert::{QuantizeOptions, Target, quantize};
 use crate::file::random;
 use crate::measure::clock::Clock;
 use crate::measure::contender::Contender;
-use crate::measure::work::Work;
+use crate::measure::work::LeastWork;
 use crate::measure::{Traffic, input};
 use crate::parallel::Threads;
 use crate::{Error, Model};
@@ -37,14 +37,14 @@ impl Convert {
     ///
     /// # Panics
     /// If there is no room for the file.
-    pub(in crate::measure) fn new(target: Target, rows: usize, cols: usize) -> (Work, Self) {
+    pub(in crate::measure) fn new(target: Target, rows: usize, cols: usize) -> (LeastWork, Self) {
         let values = rows * cols;
         let out = match target {
             Target::Int8 => values + rows * 4,
             _ => legal(Format::Tq2_0.encoded_len(values)),
         };
         // The input is read from the system's cache, and the output is copied there.
-        let mut work = Work::pass(values, Traffic::Copy, 2 * out)
+        let mut work = LeastWork::pass(values, Traffic::Copy, 2 * out)
             .after_reading(values * 4)
             .by_chosen_backend();
         work.set = values * 4 + out;

@@ -7,7 +7,7 @@ use super::{Bits, Operation, blocks, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
 use crate::measure::task::Task;
-use crate::measure::work::{Arithmetic, Work};
+use crate::measure::work::{Arithmetic, LeastWork};
 use crate::measure::{Traffic, input};
 
 /// The scale of every vector.
@@ -31,7 +31,7 @@ impl Product {
         rows: usize,
         cols: usize,
         count: usize,
-    ) -> (Work, Self) {
+    ) -> (LeastWork, Self) {
         let values = rows * cols;
         let bytes = match layout {
             Layout::Block(format) => blocks::encoded(values, format),
@@ -49,7 +49,7 @@ impl Product {
             _ => Arithmetic::Int8,
         };
         let vectors = count * (cols + rows * 4);
-        let work = Work::pass(values, Traffic::Read, bytes.len() + vectors)
+        let work = LeastWork::pass(values, Traffic::Read, bytes.len() + vectors)
             .with_products((values * count) as u64, arithmetic);
         let this = Self {
             layout,

@@ -7,7 +7,7 @@ use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
 use crate::measure::task::Task;
-use crate::measure::work::{Arithmetic, Work};
+use crate::measure::work::{Arithmetic, LeastWork};
 use crate::measure::{Traffic, input};
 
 /// The scale of activations.
@@ -37,7 +37,12 @@ pub(in crate::measure) struct Coded {
 
 impl Coded {
     /// Returns an operation on a matrix of normal values.
-    pub(in crate::measure) fn new(part: Part, bits: u8, rows: usize, cols: usize) -> (Work, Self) {
+    pub(in crate::measure) fn new(
+        part: Part,
+        bits: u8,
+        rows: usize,
+        cols: usize,
+    ) -> (LeastWork, Self) {
         let width = legal(Width::new(bits));
         let layout = legal(Layout::new(width, rows, cols, 1));
         let mut this = Self {
@@ -53,11 +58,10 @@ impl Coded {
         let indices = this.indices.len();
         let work = match part {
             // The codebook needs the whole group before the first index.
-            Part::Encode => {
-                Work::pass(values, Traffic::Narrow, values * 4 + indices).after_reading(values * 4)
-            }
-            Part::Decode => Work::pass(values, Traffic::Widen, values * 4 + indices),
-            Part::MatVec => Work::pass(values, Traffic::Read, indices + cols + rows * 4)
+            Part::Encode => LeastWork::pass(values, Traffic::Narrow, values * 4 + indices)
+                .after_reading(values * 4),
+            Part::Decode => LeastWork::pass(values, Traffic::Widen, values * 4 + indices),
+            Part::MatVec => LeastWork::pass(values, Traffic::Read, indices + cols + rows * 4)
                 .with_products(values as u64, Arithmetic::Int8),
         };
         (work, this)

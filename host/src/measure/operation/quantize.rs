@@ -13,7 +13,7 @@ use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
 use crate::measure::task::{Floats, Task};
-use crate::measure::work::Work;
+use crate::measure::work::LeastWork;
 use crate::measure::{Traffic, input};
 
 /// Values in a row of the per-row case.
@@ -47,7 +47,7 @@ pub(in crate::measure) struct Quantize<T = f32> {
 pub(in crate::measure) fn halves<T: Element>(
     values: usize,
     narrow: fn(f32) -> T,
-) -> (Work, Quantize<T>) {
+) -> (LeastWork, Quantize<T>) {
     let this = Quantize {
         values: input::normals(values)
             .iter()
@@ -60,15 +60,15 @@ pub(in crate::measure) fn halves<T: Element>(
         method: INT8,
     };
     let bytes = values * (T::BYTES + 1) + this.groups.count * 4;
-    (Work::pass(values, Traffic::Narrow, bytes), this)
+    (LeastWork::pass(values, Traffic::Narrow, bytes), this)
 }
 
 impl Quantize {
     /// A tensor takes a pass for its statistics and one for its codes; a tensor of several groups stays in the nearest
     /// cache between the two.
-    pub(in crate::measure) fn new(groups: Groups, method: Method) -> (Work, Self) {
+    pub(in crate::measure) fn new(groups: Groups, method: Method) -> (LeastWork, Self) {
         let values = groups.count * groups.len;
-        let work = Work::pass(values, Traffic::Narrow, values * 5 + groups.count * 4);
+        let work = LeastWork::pass(values, Traffic::Narrow, values * 5 + groups.count * 4);
         let work = match groups.count {
             1 => work.after_reading(values * 4),
             _ => work,
@@ -131,7 +131,7 @@ pub(in crate::measure) struct Dequantize {
 }
 
 impl Dequantize {
-    pub(in crate::measure) fn new(groups: Groups) -> (Work, Self) {
+    pub(in crate::measure) fn new(groups: Groups) -> (LeastWork, Self) {
         let values = groups.count * groups.len;
         // The traffic of a single scale is negligible.
         let scales = if groups.count > 1 {
@@ -145,7 +145,7 @@ impl Dequantize {
             groups,
         };
         (
-            Work::pass(values, Traffic::Widen, values * 5 + scales),
+            LeastWork::pass(values, Traffic::Widen, values * 5 + scales),
             this,
         )
     }
@@ -183,8 +183,8 @@ const FP8_SCALE: f32 = 0.01;
 pub(in crate::measure) struct QuantizeFp8(Arc<[f32]>);
 
 impl QuantizeFp8 {
-    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
-        let work = Work::pass(values, Traffic::Narrow, values * 5);
+    pub(in crate::measure) fn new(values: usize) -> (LeastWork, Self) {
+        let work = LeastWork::pass(values, Traffic::Narrow, values * 5);
         (work, Self(input::normals(values)))
     }
 }
@@ -213,10 +213,10 @@ impl Operation for QuantizeFp8 {
 pub(in crate::measure) struct DequantizeFp8(Vec<u8>);
 
 impl DequantizeFp8 {
-    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
+    pub(in crate::measure) fn new(values: usize) -> (LeastWork, Self) {
         let mut codes = vec![0; values];
         legal(Fp8::E4M3.quantize(FP8_SCALE, &input::normals(values), &mut codes));
-        let work = Work::pass(values, Traffic::Widen, values * 5);
+        let work = LeastWork::pass(values, Traffic::Widen, values * 5);
         (work, Self(codes))
     }
 }
@@ -245,8 +245,8 @@ impl Operation for DequantizeFp8 {
 pub(in crate::measure) struct Calibrate(Arc<[f32]>);
 
 impl Calibrate {
-    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
-        let work = Work::pass(values, Traffic::Read, values * 4);
+    pub(in crate::measure) fn new(values: usize) -> (LeastWork, Self) {
+        let work = LeastWork::pass(values, Traffic::Read, values * 4);
         (work, Self(input::normals(values)))
     }
 }
@@ -270,8 +270,8 @@ impl Operation for Calibrate {
 pub(in crate::measure) struct Mean(Arc<[f32]>);
 
 impl Mean {
-    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
-        let work = Work::pass(values, Traffic::Read, values * 4);
+    pub(in crate::measure) fn new(values: usize) -> (LeastWork, Self) {
+        let work = LeastWork::pass(values, Traffic::Read, values * 4);
         (work, Self(input::normals(values)))
     }
 }

@@ -11,7 +11,7 @@ use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
 use crate::measure::task::{Searched, Task};
-use crate::measure::work::{Arithmetic, Work};
+use crate::measure::work::{Arithmetic, LeastWork};
 use crate::measure::{Traffic, input};
 
 /// Rows to find.
@@ -51,7 +51,7 @@ impl Search {
         dim: usize,
         metric: MetricKind,
         queries: usize,
-    ) -> (Work, Self) {
+    ) -> (LeastWork, Self) {
         let values = rows * dim;
         let (base, bytes, arithmetic) = match storage {
             Storage::Int8 => {
@@ -81,7 +81,7 @@ impl Search {
             MetricKind::Dot => 0,
             _ => rows * 4,
         };
-        let work = Work::pass(values, Traffic::Read, bytes + norms + queries * dim)
+        let work = LeastWork::pass(values, Traffic::Read, bytes + norms + queries * dim)
             .with_products((values * queries) as u64, arithmetic);
         let body = Self {
             base,

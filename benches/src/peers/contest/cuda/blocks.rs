@@ -2,7 +2,7 @@
 
 use super::super::data::normals;
 use super::super::encode::Encode;
-use super::super::{Case, Event, Inputs, Pools, Rival, Subject, Work};
+use super::super::{Case, Event, Inputs, Pools, Rival, Subject, TimedWork};
 use super::{Copy, Device, PROCESSOR, expect};
 use crate::peers::process::Answer;
 use serde_json::json;
@@ -65,11 +65,11 @@ struct OnDevice {
     device: Device,
     values: DeviceBuffer<f32>,
     out: DeviceBlocks,
-    /// Where the bytes are read to.
+    /// The memory that the bytes are copied to.
     host: Encode,
 }
 
-impl Work for OnDevice {
+impl TimedWork for OnDevice {
     fn run(&mut self, _: usize) -> f64 {
         let Self {
             device,

@@ -1,8 +1,8 @@
-//! Lloyd's loop, a step, over points that are on the device.
+//! A step of Lloyd's loop over points that are on the device.
 
 use super::super::cluster::Kmeans;
 use super::super::data::Data;
-use super::super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
+use super::super::{Case, Event, Inputs, Native, Pools, Rival, Subject, TimedWork};
 use super::{Copy, Device, PROCESSOR, expect};
 use crate::peers::process::Answer;
 use serde_json::json;
@@ -36,7 +36,7 @@ fn case(name: &str, mut inputs: Inputs, data: Data, quick: bool) -> io::Result<C
     inputs.put("points", &data.values, &[n, dims])?;
     inputs.put("init", &data.start(), &[k, dims])?;
     let steps = [1, if quick { 3 } else { 6 }];
-    // The codes are read, a label and a distance a point written.
+    // The codes are read, and a label and a distance per point are written.
     let copy = Copy::rival(n * (dims + 8), Some(steps))?;
     let tercet = OnDevice::new(Kmeans::new(data.clone(), steps), TensorCores::Auto)?;
     let by = |label, tensor_cores| -> io::Result<Rival> {
@@ -76,7 +76,7 @@ fn case(name: &str, mut inputs: Inputs, data: Data, quick: bool) -> io::Result<C
 struct OnDevice {
     device: Device,
     points: DevicePoints,
-    /// The points, and where labels and centroids are read to.
+    /// The points, and the memory that labels and centroids are copied to.
     host: Kmeans,
 }
 
@@ -96,7 +96,7 @@ impl OnDevice {
     }
 }
 
-impl Work for OnDevice {
+impl TimedWork for OnDevice {
     fn run(&mut self, phase: usize) -> f64 {
         let Self {
             device,

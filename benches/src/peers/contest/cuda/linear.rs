@@ -1,7 +1,7 @@
-//! A matrix times few vectors, and times many.
+//! A matrix times few vectors, and times many vectors.
 
 use super::super::matmat::Matmat;
-use super::super::{Case, Event, Inputs, Pools, Rival, Subject, Work};
+use super::super::{Case, Event, Inputs, Pools, Rival, Subject, TimedWork};
 use super::{Copy, Device, PROCESSOR, expect};
 use crate::peers::process::Answer;
 use serde_json::json;
@@ -69,7 +69,7 @@ struct OnDevice {
     x: DeviceActivations,
     scales: DeviceBuffer<f32>,
     out: DeviceBuffer<f32>,
-    /// Where the products are read to.
+    /// The memory that the products are copied to.
     host: Matmat,
 }
 
@@ -96,7 +96,7 @@ impl OnDevice {
     }
 }
 
-impl Work for OnDevice {
+impl TimedWork for OnDevice {
     fn run(&mut self, _: usize) -> f64 {
         let Self {
             device,

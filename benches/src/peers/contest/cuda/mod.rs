@@ -1,8 +1,9 @@
-//! Tercet on the first CUDA device beside what else runs there, and beside the processor.
+//! Compares Tercet on the first CUDA device with its peers there, and with the processor.
 //!
-//! Everyone's data is where it is worked on before anything is timed: on the device for Tercet and for the device's peers, whose
-//! times are of its own events, in memory for [`Threads`](tercet_host::parallel::Threads), which has all threads. A copy within the device
-//! of as many bytes as the work must move, half of them read and half written, is the bound beside each.
+//! All data is in place before anything is timed. For Tercet and for the device's peers, whose times come from its own
+//! events, it is on the device. For [`Threads`](tercet_host::parallel::Threads), which uses all threads, it is in
+//! memory. Each case also has a bound: a copy within the device of as many bytes as the work must move, half of them
+//! read and half written.
 
 mod blocks;
 mod cluster;
@@ -10,16 +11,17 @@ mod linear;
 mod quantize;
 mod search;
 
-use super::{Event, Rival, Work};
+use super::{Event, Rival, TimedWork};
 use std::io;
 use tercet_gpu::engine::{Cuda, CudaError, CudaOptions, DeviceBuffer, DeviceInfo, Watch};
 
-/// How tables call Tercet's own CPU engine.
+/// The name of Tercet's own CPU engine in tables.
 const PROCESSOR: &str = "Tercet, processor";
-/// And the bound.
+/// The name of the bound in tables.
 const COPY: &str = "copy on the device";
 
-/// Every event. `quick` ones are of a few thousand values: they show that it works, the emulated device included.
+/// Returns every event. `quick` events have a few thousand values: they show that the work succeeds, also on the
+/// emulated device.
 pub fn events(quick: bool) -> Vec<Event> {
     let mut events = quantize::events(quick);
     events.extend(blocks::events(quick));
@@ -29,16 +31,16 @@ pub fn events(quick: bool) -> Vec<Event> {
     events
 }
 
-/// The device that takes part.
+/// Returns the device that takes part.
 ///
 /// # Errors
-/// Where there is none that works, in a line.
+/// No device works; the error is one line.
 pub fn device() -> io::Result<DeviceInfo> {
     let info = Cuda::first().and_then(|cuda| cuda.device_info());
     info.map_err(io::Error::other)
 }
 
-/// A contender's own engine, and its clock.
+/// A contender's engine, and its clock.
 struct Device {
     cuda: Cuda,
     watch: Watch,
@@ -57,14 +59,14 @@ impl Device {
         made.map_err(io::Error::other)
     }
 
-    /// The seconds that the device takes for what `work` has it do.
+    /// Returns the seconds that the device takes for the operations of `work`.
     fn time<R>(&mut self, work: impl FnOnce(&mut Cuda) -> Result<R, CudaError>) -> f64 {
         let timed = self.watch.time(|| work(&mut self.cuda).map(drop));
         f64::from(expect(timed).0) / 1e3
     }
 }
 
-/// What cannot fail where the same was done before, or what nothing is left to do after.
+/// Unwraps the result of an operation that succeeded before, or after whose failure nothing can be done.
 fn expect<T>(done: Result<T, CudaError>) -> T {
     done.unwrap_or_else(|error| panic!("{error}"))
 }
@@ -74,12 +76,13 @@ struct Copy {
     device: Device,
     from: DeviceBuffer<u32>,
     to: DeviceBuffer<u32>,
-    /// How often, for each phase.
+    /// Number of copies per phase.
     times: Vec<u32>,
 }
 
 impl Copy {
-    /// Of `bytes` in all, read and written; again and again for the steps of a case that has them.
+    /// Makes a copy that reads and writes `bytes` bytes in total; it is repeated for the steps of a case that has
+    /// steps.
     fn rival(bytes: usize, steps: Option<[u32; 2]>) -> io::Result<Rival> {
         let mut device = Device::first()?;
         let words = (bytes / 8).max(1);
@@ -96,7 +99,7 @@ impl Copy {
     }
 }
 
-impl Work for Copy {
+impl TimedWork for Copy {
     fn run(&mut self, phase: usize) -> f64 {
         let Self {
             device, from, to, ..

@@ -2,7 +2,7 @@
 
 use super::super::data::normals;
 use super::super::quantize::{Quantize, ROW};
-use super::super::{Case, Event, Inputs, Pools, Rival, Subject, Work};
+use super::super::{Case, Event, Inputs, Pools, Rival, Subject, TimedWork};
 use super::{Copy, Device, PROCESSOR, expect};
 use crate::peers::process::Answer;
 use serde_json::json;
@@ -33,7 +33,7 @@ fn ternary(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> {
         rule: Rule::AbsMean,
         scale_rule: ScaleRule::Rule,
     };
-    // Read for the mean, read again for the codes.
+    // Read for the mean, and again for the codes.
     let copy = Copy::rival(9 * values, None)?;
     let rivals = vec![
         Rival::python("torch", "torch_cuda_", "ternary"),
@@ -91,7 +91,7 @@ struct OnDevice {
     values: DeviceBuffer<f32>,
     out: DeviceCodes,
     bins: Vec<MagnitudeBin>,
-    /// The tensor, and where its codes are read to.
+    /// The tensor, and the memory that its codes are copied to.
     host: Quantize,
 }
 
@@ -110,7 +110,7 @@ impl OnDevice {
     }
 }
 
-impl Work for OnDevice {
+impl TimedWork for OnDevice {
     fn run(&mut self, _: usize) -> f64 {
         let Self {
             device,

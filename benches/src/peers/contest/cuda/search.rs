@@ -1,7 +1,7 @@
 //! The ten rows of largest dot product with one query, over int8 rows that are on the device.
 
 use super::super::search::{Of, Search, TOP, search};
-use super::super::{Case, Event, Inputs, Pools, Rival, Subject, Work};
+use super::super::{Case, Event, Inputs, Pools, Rival, Subject, TimedWork};
 use super::{Copy, Device, PROCESSOR, expect};
 use crate::peers::process::Answer;
 use serde_json::json;
@@ -51,11 +51,11 @@ fn case(name: &str, mut inputs: Inputs, rows: usize, dim: usize) -> io::Result<C
 
 struct OnDevice {
     device: Searcher,
-    /// Where hits are kept.
+    /// The memory for hits.
     host: Of<Dot>,
 }
 
-impl Work for OnDevice {
+impl TimedWork for OnDevice {
     fn run(&mut self, _: usize) -> f64 {
         let (seconds, hits) = self.device.search();
         self.host.hits = hits;
@@ -69,16 +69,16 @@ impl Subject for OnDevice {
     }
 }
 
-/// A thread that has the rows on the device: what searches them borrows both the engine and the rows.
+/// A thread that has the rows on the device, because the search borrows both the engine and the rows.
 struct Searcher {
-    /// `None` only once it is to end.
+    /// `None` only when the thread must end.
     wishes: Option<Sender<()>>,
     found: Receiver<Result<(f64, Hits), CudaError>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Searcher {
-    /// When the rows are there.
+    /// Returns when the rows are on the device.
     fn start(data: Search) -> io::Result<Self> {
         let mut device = Device::first()?;
         let (wishes, wished) = channel();
@@ -88,7 +88,7 @@ impl Searcher {
                 let rows = Int8Rows::new(&data.values, data.dim)?;
                 let Device { cuda, watch } = &mut device;
                 let mut base = cuda.base(rows)?;
-                // One before any wish: whoever waits for the rows to be there.
+                // One search before any request: its result shows that the rows are on the device.
                 for () in std::iter::once(()).chain(wished.iter()) {
                     let mut hits = vec![Hit::default(); TOP];
                     let (milliseconds, _) =
@@ -103,7 +103,7 @@ impl Searcher {
                 Ok(())
             })();
             if let Err(error) = searched {
-                // Nobody listens any more where this fails too.
+                // If this fails too, nobody listens any more.
                 let _ = finds.send(Err(error));
             }
         });
@@ -132,7 +132,7 @@ impl Searcher {
 }
 
 impl Drop for Searcher {
-    /// When it has given back what it has on the device.
+    /// Returns after the thread has freed its memory on the device.
     fn drop(&mut self) {
         self.wishes = None;
         if let Some(thread) = self.thread.take() {
