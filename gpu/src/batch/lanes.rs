@@ -32,7 +32,7 @@ impl<B> Lane<B> {
 #[derive(Debug)]
 pub(super) struct Lanes<B>(Vec<Lane<B>>);
 
-/// Whether an idle worker may take another's batch.
+/// The result of an idle worker's attempt to take another's batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Help {
     /// It has taken a batch.

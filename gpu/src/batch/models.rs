@@ -8,7 +8,7 @@ use std::time::Duration;
 use loom::thread;
 
 use super::serve::serve;
-use super::shared::{Closing, Patience, Shared};
+use super::shared::{Closing, Patience, QueueCore};
 use super::slot::{Left, Slot};
 use super::{BatchError, BatchOptions, Executor, Job, Linear, Reason, Ticket};
 
@@ -36,7 +36,7 @@ impl Executor<Echo> for Counting {
     }
 }
 
-fn shared(workers: usize, max_size: usize, capacity: usize) -> Arc<Shared<Echo>> {
+fn shared(workers: usize, max_size: usize, capacity: usize) -> Arc<QueueCore<Echo>> {
     let options = BatchOptions {
         max_size,
         max_wait: Duration::ZERO,
@@ -45,11 +45,11 @@ fn shared(workers: usize, max_size: usize, capacity: usize) -> Arc<Shared<Echo>>
     };
     let names = vec![String::new(); workers];
     let predictions = (0..workers).map(|_| Box::new(Linear::default()) as _);
-    Arc::new(Shared::new(options, names, predictions.collect()))
+    Arc::new(QueueCore::new(options, names, predictions.collect()))
 }
 
 fn worker(
-    shared: &Arc<Shared<Echo>>,
+    shared: &Arc<QueueCore<Echo>>,
     at: usize,
     runs: &Arc<[AtomicUsize; 2]>,
 ) -> thread::JoinHandle<()> {
@@ -57,7 +57,7 @@ fn worker(
     thread::spawn(move || serve(&shared, at, Box::new(work)))
 }
 
-fn submitted(shared: &Arc<Shared<Echo>>, request: usize) -> Ticket<Echo> {
+fn submitted(shared: &Arc<QueueCore<Echo>>, request: usize) -> Ticket<Echo> {
     let slot = shared.submit(request, Patience::Forever).unwrap();
     Ticket::new(slot, Arc::clone(shared))
 }
@@ -105,7 +105,7 @@ fn a_waiter_is_woken_once_the_answer_is_there() {
     });
 }
 
-/// Two submitters, one of which gives up, one place in the queue, one worker.
+/// Two submitters, one of which cancels its request, one place in the queue, one worker.
 #[test]
 fn no_request_is_lost_and_none_is_run_twice() {
     model(|| {

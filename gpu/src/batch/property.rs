@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::shared::{Closing, Patience, Shared};
+use super::shared::{Closing, Patience, QueueCore};
 use super::stats::Tally;
 use super::{BatchError, BatchOptions, Job, Linear, Reason, Ticket};
 
@@ -46,7 +46,7 @@ type Request = (u8, usize);
 /// A queue whose only worker is the test, with its expected content and counts.
 struct Run {
     options: BatchOptions,
-    shared: Arc<Shared<Numbers>>,
+    shared: Arc<QueueCore<Numbers>>,
     waiting: Vec<Request>,
     tickets: Vec<(Request, Ticket<Numbers>)>,
     taken: u64,
@@ -60,7 +60,7 @@ struct Run {
 impl Run {
     fn new(options: BatchOptions) -> Self {
         let predictions = vec![Box::new(Linear::default()) as _];
-        let shared = Shared::new(options, vec!["one".to_owned()], predictions);
+        let shared = QueueCore::new(options, vec!["one".to_owned()], predictions);
         Self {
             options,
             shared: Arc::new(shared),

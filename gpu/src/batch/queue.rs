@@ -6,7 +6,7 @@ use std::thread::{Builder, JoinHandle, Scope};
 use std::time::{Duration, Instant};
 
 use super::serve::serve;
-use super::shared::{Closing, Patience, Shared};
+use super::shared::{Closing, Patience, QueueCore};
 use super::{BatchOptions, BatchStats, Job, Refused, StartError, Ticket, Worker};
 
 /// A queue of requests of one job, and the threads of its workers.
@@ -15,7 +15,7 @@ use super::{BatchOptions, BatchStats, Job, Refused, StartError, Ticket, Worker};
 /// [`Queue::shutdown`] does the same and returns the statistics. [`Queue::abort`] answers only requests whose batch has
 /// begun.
 pub struct Queue<J: Job> {
-    shared: Arc<Shared<J>>,
+    shared: Arc<QueueCore<J>>,
     /// Empty if a scope has the threads.
     threads: Vec<JoinHandle<()>>,
 }
@@ -92,7 +92,7 @@ impl<J: Job> Queue<J> {
             return Err(StartError::NoWorker);
         }
         let queue = Self {
-            shared: Arc::new(Shared::new(options, names, predictions)),
+            shared: Arc::new(QueueCore::new(options, names, predictions)),
             threads: Vec::new(),
         };
         Ok((queue, works))

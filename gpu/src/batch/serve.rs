@@ -5,13 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::shared::{Batch, Outcome, Shared, SlotOf};
+use super::shared::{Batch, Outcome, QueueCore, SlotOf};
 use super::stats::Tally;
 use super::{BatchError, Executor, Job};
 
 /// Runs batches until the queue has no more for this worker.
 pub(super) fn serve<J: Job>(
-    shared: &Shared<J>,
+    shared: &QueueCore<J>,
     worker: usize,
     mut work: Box<dyn Executor<J> + '_>,
 ) {
@@ -45,7 +45,7 @@ pub(super) fn serve<J: Job>(
 }
 
 /// Records the end of a worker, however it ends.
-struct End<'a, J: Job>(&'a Shared<J>);
+struct End<'a, J: Job>(&'a QueueCore<J>);
 
 impl<J: Job> Drop for End<'_, J> {
     fn drop(&mut self) {

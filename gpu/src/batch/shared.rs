@@ -40,7 +40,7 @@ pub(super) struct Batch<J: Job> {
     pub(super) slots: Vec<Arc<SlotOf<J>>>,
 }
 
-/// How long a submitter waits for room.
+/// Maximum time that a submitter waits for room.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Patience {
     None,
@@ -48,7 +48,7 @@ pub(super) enum Patience {
     Forever,
 }
 
-/// What a closed queue does with requests whose batch has not begun.
+/// The end of requests whose batch has not begun when the queue closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Closing {
     /// They are answered.
@@ -73,7 +73,7 @@ struct State<J: Job> {
 }
 
 /// State shared by a queue, its workers and its tickets.
-pub(super) struct Shared<J: Job> {
+pub(super) struct QueueCore<J: Job> {
     options: BatchOptions,
     predictions: Vec<Box<dyn Predict<J::Kind>>>,
     state: Mutex<State<J>>,
@@ -85,7 +85,7 @@ pub(super) struct Shared<J: Job> {
     ended: Condvar,
 }
 
-impl<J: Job> Shared<J> {
+impl<J: Job> QueueCore<J> {
     /// Returns the state of a queue whose workers, with these names, are about to start.
     pub(super) fn new(
         options: BatchOptions,

@@ -32,7 +32,7 @@ enum State<R, A> {
     Gone,
 }
 
-/// What [`Slot::cancel`] found; it is dropped outside the lock.
+/// The result of [`Slot::cancel`]. It is dropped outside the lock.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Left<R, A> {
     /// The request, which will be in no batch.

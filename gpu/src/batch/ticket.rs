@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::shared::{Shared, SlotOf};
+use super::shared::{QueueCore, SlotOf};
 use super::{BatchError, Job};
 
 /// The claim to one answer.
@@ -14,11 +14,11 @@ use super::{BatchError, Job};
 #[must_use = "a ticket that is dropped cancels its request"]
 pub struct Ticket<J: Job> {
     slot: Arc<SlotOf<J>>,
-    shared: Arc<Shared<J>>,
+    shared: Arc<QueueCore<J>>,
 }
 
 impl<J: Job> Ticket<J> {
-    pub(super) const fn new(slot: Arc<SlotOf<J>>, shared: Arc<Shared<J>>) -> Self {
+    pub(super) const fn new(slot: Arc<SlotOf<J>>, shared: Arc<QueueCore<J>>) -> Self {
         Self { slot, shared }
     }
 

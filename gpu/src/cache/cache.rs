@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::flight::Flight;
-use super::found::{Evicted, Found, Reserved};
+use super::found::{Evicted, Location, Reserved};
 use super::lead::{Lead, Leaving, Room};
 use super::meters::Event;
 use super::table::Table;
@@ -169,15 +169,15 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
                 return Step::Wait(Arc::clone(&flying.flight));
             }
             let step = match state.table.find(key, now) {
-                Found::Device(value) => {
+                Location::Device(value) => {
                     state.table.count(Event::DeviceHit);
                     return Step::Done(Pinned { value });
                 }
-                Found::Host(value, born) => {
+                Location::Host(value, born) => {
                     state.table.count(Event::HostHit);
                     Step::Upload(value, born)
                 }
-                Found::Nowhere => {
+                Location::Nowhere => {
                     state.table.count(Event::Miss);
                     if !computes {
                         return Step::Compute;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The place where a value was found.
-pub(super) enum Found<D, H> {
+pub(super) enum Location<D, H> {
     Device(Arc<D>),
     /// Only on the host, with the time when it was computed.
     Host(Arc<H>, Duration),
@@ -26,7 +26,7 @@ pub(super) struct Evicted<K, D> {
     pub(super) surplus: usize,
 }
 
-/// Whether there is room on the device.
+/// The result of an attempt to reserve room on the device.
 pub(super) enum Reserved<K, D> {
     /// There is room, once these are gone.
     Room(Evicted<K, D>),

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use tercet_core::pool::Stats;
 
-use super::found::{Evicted, Found, Litter, Reserved, Victim};
+use super::found::{Evicted, Litter, Location, Reserved, Victim};
 use super::meters::{Event, Meters};
 use super::order::{Order, Stamp};
 use super::{CacheOptions, CacheStats};
 
 /// A value in one tier.
-struct Held<T> {
+struct TierEntry<T> {
     value: Arc<T>,
     bytes: usize,
     stamp: Stamp,
@@ -24,8 +24,8 @@ struct Held<T> {
 struct Entry<D, H> {
     /// Time when it was computed.
     born: Duration,
-    device: Option<Held<D>>,
-    host: Option<Held<H>>,
+    device: Option<TierEntry<D>>,
+    host: Option<TierEntry<H>>,
 }
 
 /// The table. Bytes of each tier never exceed its budget.
@@ -95,18 +95,18 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
 
     /// Returns a key's value, and marks it as last used in each tier that it is in. A value that is too old is removed.
     /// O(log n).
-    pub(super) fn find(&mut self, key: &K, now: Duration) -> Found<D, H> {
+    pub(super) fn find(&mut self, key: &K, now: Duration) -> Location<D, H> {
         let Some(entry) = self.entries.get(key) else {
-            return Found::Nowhere;
+            return Location::Nowhere;
         };
         if self.is_old(entry.born, now) {
             self.remove(key);
             self.count(Event::Expired);
-            return Found::Nowhere;
+            return Location::Nowhere;
         }
         let stamp = self.stamp();
         let Some(entry) = self.entries.get_mut(key) else {
-            return Found::Nowhere;
+            return Location::Nowhere;
         };
         if let Some(held) = &mut entry.host {
             let order = match entry.device {
@@ -120,10 +120,10 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
             (Some(held), _) => {
                 self.device.remove(mem::replace(&mut held.stamp, stamp));
                 self.device.insert(stamp, key.clone());
-                Found::Device(Arc::clone(&held.value))
+                Location::Device(Arc::clone(&held.value))
             }
-            (None, Some(held)) => Found::Host(Arc::clone(&held.value), entry.born),
-            (None, None) => Found::Nowhere,
+            (None, Some(held)) => Location::Host(Arc::clone(&held.value), entry.born),
+            (None, None) => Location::Nowhere,
         }
     }
 
@@ -235,7 +235,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
             self.spare.insert(copy.stamp, key.clone());
             self.spare_bytes += copy.bytes;
         }
-        entry.device = Some(Held {
+        entry.device = Some(TierEntry {
             value,
             bytes,
             stamp,
@@ -278,7 +278,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
             device: None,
             host: None,
         });
-        entry.host = Some(Held {
+        entry.host = Some(TierEntry {
             value,
             bytes,
             stamp,

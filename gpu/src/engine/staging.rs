@@ -69,7 +69,7 @@ impl Way {
 #[derive(Debug)]
 pub(super) struct Staging {
     pub(super) inward: Inward,
-    outward: Arc<Shared>,
+    outward: Arc<OutwardCopies>,
 }
 
 impl Staging {
@@ -81,7 +81,7 @@ impl Staging {
     ) -> Result<Self, CudaError> {
         Ok(Self {
             inward: Inward(Way::new(context, SMALL_SLOTS, (count, size))?),
-            outward: Arc::new(Shared(Mutex::new(Outward(Way::new(
+            outward: Arc::new(OutwardCopies(Mutex::new(Outward(Way::new(
                 context,
                 1,
                 (count, size),
@@ -96,16 +96,16 @@ impl Staging {
     }
 
     /// Returns the copies out, for a thread beside the engine's.
-    pub(super) fn outward(&self) -> Arc<Shared> {
+    pub(super) fn outward(&self) -> Arc<OutwardCopies> {
         Arc::clone(&self.outward)
     }
 }
 
 /// Copies out, for one thread at a time.
 #[derive(Debug)]
-pub(super) struct Shared(Mutex<Outward>);
+pub(super) struct OutwardCopies(Mutex<Outward>);
 
-impl Shared {
+impl OutwardCopies {
     pub(super) fn lock(&self) -> MutexGuard<'_, Outward> {
         // Slots have their marks, even if a thread that used them panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -11,8 +11,8 @@ use super::error::Version;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TensorCores {
-    /// The fastest choice as measured on an H200: kernels with few centroids in registers, wgmma from 128 clusters on,
-    /// otherwise mma.
+    /// The fastest choice as measured on an H200: kernels with few centroids in registers if one fits, otherwise wgmma
+    /// from 128 clusters on, mma from 32 on, and dp4a below. Devices before compute capability 8.0 use dp4a.
     #[default]
     Auto,
     /// mma, for compute capability 8.0 and later.

@@ -1,4 +1,4 @@
-//! Where the time goes, by operation, engine and what limits them, and what would help most.
+//! Reports where the time goes: by operation, engine and limiting resource, with the change that would help most.
 
 use std::fmt;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::dispatch::explain::time;
 use crate::dispatch::recommend::Machine;
 use crate::dispatch::{Advice, Bound, Engine, Operation};
 
-/// Where the time of an interval went: [`super::Monitor::report`].
+/// The uses of an interval's time; see [`super::Monitor::report`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bottlenecks {
     /// Length of the interval in seconds of wall time.

@@ -1,4 +1,4 @@
-//! What a dispatcher reports about its work: figures, advice, and live where the time goes.
+//! A dispatcher's reports about its work: figures, advice, and a live view of where the time goes.
 
 use std::fmt;
 use std::time::Instant;

@@ -1,7 +1,8 @@
 //! Data for repeated calls: on the host, and on the device if that pays off.
 //!
-//! The handles have the dispatcher's operations ([`ResidentPoints`] explains them). [`DeviceCopy`] records where the data is
-//! and decides when to copy it. [`Residency`] is the device's side. The engines of the processor use the host's data.
+//! The handles have the dispatcher's operations ([`ResidentPoints`] explains them). [`DeviceCopy`] records where the
+//! data is and decides when to copy it. [`Residency`] is the device's side. The engines of the processor use the host's
+//! data.
 
 mod calls;
 #[cfg(feature = "cuda")]

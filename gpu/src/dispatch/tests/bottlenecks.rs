@@ -1,4 +1,4 @@
-//! Where the time goes, with made-up costs: each kind of verdict, and running calls.
+//! Tests the reports of where the time goes, with made-up costs: each kind of verdict, and running calls.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::dispatch::{
     Bottlenecks, Bound, Cost, Costs, Dispatcher, Engine, Job, Operation, Settings,
 };
 
-/// A job that starts, and runs until it is told to end.
+/// A job that starts, and runs until the test ends it.
 struct Held {
     job: Job,
     gate: Option<(Sender<()>, Receiver<()>)>,

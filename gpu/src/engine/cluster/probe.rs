@@ -10,7 +10,7 @@ use tercet_core::number::Random;
 
 use super::DevicePoints;
 use super::assigner::Assigner;
-use super::problem::{DeviceClusters, Held};
+use super::problem::{DeviceClusters, PointsHandle};
 use crate::engine::wgmma::{self, Wgmma};
 use crate::engine::{Cuda, CudaError};
 
@@ -73,7 +73,13 @@ fn assigned(
     by: Assigner,
 ) -> Result<(Vec<u32>, Vec<u32>, u64), CudaError> {
     let k = centroids.len() / points.dims;
-    let mut problem = DeviceClusters::by(cuda, Held::Shared(points), (k, k), Update::Mean, by)?;
+    let mut problem = DeviceClusters::by(
+        cuda,
+        PointsHandle::Resident(points),
+        (k, k),
+        Update::Mean,
+        by,
+    )?;
     problem.set_centroids(centroids)?;
     let inertia = problem.measure()?.inertia;
     let (mut labels, mut distances) = (vec![0; points.len], vec![0; points.len]);

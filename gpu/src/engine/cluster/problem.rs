@@ -11,16 +11,16 @@ use crate::engine::{Cuda, CudaError};
 
 /// Points copied for one clustering, or resident ones.
 #[derive(Debug)]
-pub(super) enum Held<'a> {
+pub(super) enum PointsHandle<'a> {
     Own(DevicePoints),
-    Shared(&'a DevicePoints),
+    Resident(&'a DevicePoints),
 }
 
-impl Held<'_> {
+impl PointsHandle<'_> {
     pub(super) const fn get(&self) -> &DevicePoints {
         match self {
             Self::Own(points) => points,
-            Self::Shared(points) => points,
+            Self::Resident(points) => points,
         }
     }
 }
@@ -33,7 +33,7 @@ impl Held<'_> {
 #[derive(Debug)]
 pub struct DeviceClusters<'a> {
     pub(super) cuda: &'a mut Cuda,
-    pub(super) points: Held<'a>,
+    pub(super) points: PointsHandle<'a>,
     pub(super) state: State,
     pub(super) k: usize,
     pub(super) update: Update,
@@ -53,7 +53,7 @@ impl ClusterEngine for Cuda {
         _buffers: Buffers<'a>,
     ) -> Result<DeviceClusters<'a>, CudaError> {
         points.check_clusters(k)?;
-        let points = Held::Own(self.points(&points)?);
+        let points = PointsHandle::Own(self.points(&points)?);
         DeviceClusters::new(self, points, k, update)
     }
 
@@ -86,14 +86,14 @@ impl Cuda {
         update: Update,
     ) -> Result<DeviceClusters<'a>, CudaError> {
         points.rows.check(&self.pool, points.rows.len())?;
-        DeviceClusters::new(self, Held::Shared(points), k, update)
+        DeviceClusters::new(self, PointsHandle::Resident(points), k, update)
     }
 }
 
 impl<'a> DeviceClusters<'a> {
     fn new(
         cuda: &'a mut Cuda,
-        points: Held<'a>,
+        points: PointsHandle<'a>,
         k: usize,
         update: Update,
     ) -> Result<Self, CudaError> {
@@ -105,7 +105,7 @@ impl<'a> DeviceClusters<'a> {
     /// The points may be a part of a set with at least `k` points; tables get room for `room` clusters.
     pub(super) fn unchecked(
         cuda: &'a mut Cuda,
-        points: Held<'a>,
+        points: PointsHandle<'a>,
         (k, room): (usize, usize),
         update: Update,
     ) -> Result<Self, CudaError> {
@@ -116,7 +116,7 @@ impl<'a> DeviceClusters<'a> {
     /// As [`DeviceClusters::unchecked`], with a kernel that the device has and that accepts such points.
     pub(super) fn by(
         cuda: &'a mut Cuda,
-        points: Held<'a>,
+        points: PointsHandle<'a>,
         (k, room): (usize, usize),
         update: Update,
         assigner: Assigner,

@@ -17,7 +17,7 @@ pub(super) const TRIED: usize = 8;
 
 /// The results of passes, in the order of `kernels/include/tercet/cluster.cuh`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct PassResult {
     pub(super) inertia: u64,
     pub(super) changed: u64,
     /// k less the lowest empty cluster; 0 for none.
@@ -50,7 +50,7 @@ pub(super) struct State {
     /// Candidates for a seed, and the potential that each would leave.
     pub(super) candidates: DeviceBuffer<u32>,
     pub(super) totals: DeviceBuffer<u64>,
-    /// Four numbers, as [`Found`].
+    /// Four numbers, as [`PassResult`].
     pub(super) result: DeviceBuffer<u64>,
     /// The points of a mini-batch and their clusters.
     pub(super) batch: Option<(DeviceBuffer<u32>, DeviceBuffer<u32>)>,
@@ -116,11 +116,11 @@ impl State {
     }
 
     /// Reads the results of passes, and so waits for them.
-    pub(super) fn found(&self, cuda: &mut Cuda) -> Result<Found, CudaError> {
+    pub(super) fn found(&self, cuda: &mut Cuda) -> Result<PassResult, CudaError> {
         let mut found = [0; 4];
         cuda.read(&self.result, &mut found)?;
         let [inertia, changed, empty, number] = found;
-        Ok(Found {
+        Ok(PassResult {
             inertia,
             changed,
             empty,

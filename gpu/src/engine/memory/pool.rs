@@ -37,12 +37,12 @@ pub struct MemoryStats {
 pub(in crate::engine) struct Pool {
     stream: Arc<Stream>,
     handle: CUmemoryPool,
-    held: Mutex<Held>,
+    held: Mutex<PoolState>,
     level: Level,
 }
 
 /// Counters of a pool, and memory that waits to return to it.
-struct Held {
+struct PoolState {
     stats: Stats,
     /// Memory, with its classes, that came back while launches were recorded: the stream frees nothing then.
     waiting: Vec<(CUdeviceptr, usize)>,
@@ -81,7 +81,7 @@ impl Pool {
         let pool = Self {
             stream: Arc::clone(stream),
             handle,
-            held: Mutex::new(Held {
+            held: Mutex::new(PoolState {
                 stats: Stats {
                     capacity,
                     ..Stats::default()
@@ -131,7 +131,7 @@ impl Pool {
         self.stream.context()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         // Nothing panics while it is held, and its data cannot be half written.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -242,7 +242,7 @@ impl Pool {
         let mut held = self.lock();
         let ended = end();
         self.stream.set_recording(false);
-        let Held { stats, waiting } = &mut *held;
+        let PoolState { stats, waiting } = &mut *held;
         for (pointer, class) in waiting.drain(..) {
             self.free(stats, pointer, class);
         }

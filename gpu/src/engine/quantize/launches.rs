@@ -82,7 +82,7 @@ impl Part {
 
 /// The kinds of work by plans: each has its own kernel, with no more registers than it needs.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Work {
+pub(super) enum ApplyKind {
     /// Ternary codes.
     Ternary,
     /// Ternary codes, and the sum of the coded magnitudes.
@@ -91,7 +91,7 @@ pub(super) enum Work {
     Grid,
 }
 
-impl Work {
+impl ApplyKind {
     const fn ternary(sum: bool) -> Self {
         if sum { Self::Summed } else { Self::Ternary }
     }
@@ -203,7 +203,7 @@ impl Cuda {
         &mut self,
         values: &DeviceBuffer<T>,
         part: Part,
-        (work, plans): (Work, &DeviceBuffer<u32>),
+        (work, plans): (ApplyKind, &DeviceBuffer<u32>),
         codes: &mut DeviceBuffer<i8>,
         records: &mut DeviceBuffer<u64>,
     ) -> Result<(), CudaError> {
@@ -212,9 +212,9 @@ impl Cuda {
         check(records.len(), part.count * record::APPLIED)?;
         let module = kernel!("quantize", T);
         let kernel = match work {
-            Work::Ternary => kernel!("quantize_apply_ternary", T),
-            Work::Summed => kernel!("quantize_apply_summed", T),
-            Work::Grid => kernel!("quantize_apply_grid", T),
+            ApplyKind::Ternary => kernel!("quantize_apply_ternary", T),
+            ApplyKind::Summed => kernel!("quantize_apply_summed", T),
+            ApplyKind::Grid => kernel!("quantize_apply_grid", T),
         };
         let most = self.resident_blocks(module, kernel, THREADS, 0)?;
         let (pieces, piece) = part.pieces(most as usize);
@@ -251,7 +251,7 @@ impl Cuda {
         };
         let plans = self.upload(&record::plan(plan))?;
         let mut records = self.zeros(record::APPLIED)?;
-        let work = Work::of_plan(plan);
+        let work = ApplyKind::of_plan(plan);
         self.launch_apply(values, part, (work, &plans), codes, &mut records)?;
         let mut words = [0; record::APPLIED];
         self.read(&records, &mut words)?;

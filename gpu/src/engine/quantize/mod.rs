@@ -25,7 +25,7 @@ use tercet_core::quant::{self, Codes, Groups, Histogram, Method, QuantError, Rep
 pub use self::cudas::CudasTensor;
 use self::histogram::Counted;
 pub(super) use self::launches::kernel;
-use self::launches::{Part, Results, Work};
+use self::launches::{ApplyKind, Part, Results};
 pub use self::problem::CudaTensor;
 use super::{Cuda, CudaError, DeviceBuffer};
 
@@ -303,7 +303,7 @@ impl Cuda {
         let mut applied = self.zeros(groups.count * record::APPLIED)?;
         self.launch_stats(values, whole, with_sum, &mut stats, 0)?;
         self.launch_plan(&stats, groups, method, &mut plans, results.report)?;
-        let work = (Work::of(method), &plans);
+        let work = (ApplyKind::of(method), &plans);
         self.launch_apply(values, whole, work, codes, &mut applied)?;
         self.launch_finish(&stats, &applied, &plans, groups, method, results)
     }

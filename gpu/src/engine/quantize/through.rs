@@ -5,7 +5,7 @@ use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{Applied, Plan};
 
-use super::launches::{Part, Work};
+use super::launches::{ApplyKind, Part};
 use super::record;
 use crate::engine::{Chunks, Cuda, CudaError, Item};
 
@@ -100,7 +100,7 @@ impl Cuda {
             values,
             codes,
             |cuda, range, values, codes| {
-                let work = (Work::of_plan(plan), &plans);
+                let work = (ApplyKind::of_plan(plan), &plans);
                 let part = Part::alone(range.len());
                 cuda.launch_apply(values, part, work, codes, &mut records)
             },

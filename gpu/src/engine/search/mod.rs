@@ -53,7 +53,7 @@ impl<'a, R: Rows> Base<'a, R> {
             match DeviceRows::upload(cuda, &rows, range.start..range.start + part) {
                 Ok(resident) => {
                     return Ok(Self {
-                        resident: (part == range.len()).then_some(Held::Own(resident)),
+                        resident: (part == range.len()).then_some(RowsHandle::Own(resident)),
                         away: None,
                         cuda,
                         rows,
@@ -73,16 +73,16 @@ impl<'a, R: Rows> Base<'a, R> {
 
 /// Rows copied for one base, or resident ones.
 #[derive(Debug)]
-enum Held<'a> {
+enum RowsHandle<'a> {
     Own(DeviceRows),
-    Shared(&'a DeviceRows),
+    Resident(&'a DeviceRows),
 }
 
-impl Held<'_> {
+impl RowsHandle<'_> {
     const fn get(&self) -> &DeviceRows {
         match self {
             Self::Own(rows) => rows,
-            Self::Shared(rows) => rows,
+            Self::Resident(rows) => rows,
         }
     }
 }
@@ -92,7 +92,7 @@ impl Held<'_> {
 enum Away<'a> {
     /// Dropped, with the bytes of each buffer that they and the room would take.
     Own(Vec<usize>),
-    Shared(&'a DeviceRows),
+    Resident(&'a DeviceRows),
 }
 
 impl Cuda {
@@ -130,7 +130,7 @@ impl Cuda {
             cuda: self,
             rows,
             range: 0..found,
-            resident: Some(Held::Shared(held)),
+            resident: Some(RowsHandle::Resident(held)),
             away: None,
             part: found,
         })
@@ -145,7 +145,7 @@ pub struct Base<'a, R> {
     /// The rows to search: all, or a device's share.
     range: Range<usize>,
     /// All of these, if they fit.
-    resident: Option<Held<'a>>,
+    resident: Option<RowsHandle<'a>>,
     /// The same rows, while the memory beside them was too small for a search and is used otherwise.
     away: Option<Away<'a>>,
     /// Rows that are searched together.
@@ -163,13 +163,13 @@ impl<R: Rows> Base<'_, R> {
     fn return_rows(&mut self) -> Result<(), CudaError> {
         let resident = match &self.away {
             None => return Ok(()),
-            Some(Away::Shared(rows)) => Held::Shared(rows),
+            Some(Away::Resident(rows)) => RowsHandle::Resident(rows),
             Some(Away::Own(bytes)) => {
                 if !self.cuda.can_allocate(bytes)? {
                     return Ok(());
                 }
                 match DeviceRows::upload(self.cuda, &self.rows, self.range.clone()) {
-                    Ok(rows) => Held::Own(rows),
+                    Ok(rows) => RowsHandle::Own(rows),
                     Err(error) if error.is_out_of_memory() => return Ok(()),
                     Err(error) => return Err(error),
                 }
@@ -190,8 +190,8 @@ impl<R: Rows> Base<'_, R> {
             _ => 0,
         };
         self.away = match self.resident.take() {
-            Some(Held::Own(rows)) => Some(Away::Own([rows.bytes(), vec![asked]].concat())),
-            Some(Held::Shared(rows)) => Some(Away::Shared(rows)),
+            Some(RowsHandle::Own(rows)) => Some(Away::Own([rows.bytes(), vec![asked]].concat())),
+            Some(RowsHandle::Resident(rows)) => Some(Away::Resident(rows)),
             None => self.away.take(),
         };
     }
@@ -237,7 +237,7 @@ impl<R: Rows> Base<'_, R> {
             None => Some(DeviceRows::upload(self.cuda, &self.rows, part)?),
         };
         let mut lists = Vec::new();
-        let resident = self.resident.as_ref().map(Held::get);
+        let resident = self.resident.as_ref().map(RowsHandle::get);
         let Some(on_device) = resident.or(copied.as_ref()) else {
             return Ok(lists);
         };

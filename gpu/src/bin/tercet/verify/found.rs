@@ -22,12 +22,12 @@ pub(super) struct EngineFound {
     /// How a board failed.
     pub(super) failed: Option<String>,
     #[serde(skip)]
-    found: Vec<(&'static str, Found)>,
+    found: Vec<(&'static str, EngineResult)>,
 }
 
 /// The result of an engine: a digest, or, if it was compared with core directly, whether it equals core's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum EngineResult {
     Digest(u64),
     Same(bool),
 }
@@ -46,7 +46,7 @@ pub(super) struct Differ {
     pub(super) found: String,
 }
 
-impl Found {
+impl EngineResult {
     fn agrees(self, operation: &str) -> bool {
         match self {
             Self::Digest(digest) => conformance::expected(operation) == Some(digest),
@@ -67,7 +67,7 @@ impl EngineFound {
     /// Collects all that `suite` reports.
     pub(super) fn of(
         engine: String,
-        suite: impl FnOnce(&mut dyn FnMut(&'static str, Found)),
+        suite: impl FnOnce(&mut dyn FnMut(&'static str, EngineResult)),
     ) -> Self {
         let start = Instant::now();
         let mut found = Vec::new();
@@ -75,7 +75,7 @@ impl EngineFound {
         Self::new(engine, found, start.elapsed().as_secs_f64())
     }
 
-    fn new(engine: String, found: Vec<(&'static str, Found)>, seconds: f64) -> Self {
+    fn new(engine: String, found: Vec<(&'static str, EngineResult)>, seconds: f64) -> Self {
         let differ = found.iter().filter(|(operation, it)| !it.agrees(operation));
         let differ: Vec<_> = differ.map(|(operation, _)| *operation).collect();
         Self {
@@ -102,11 +102,11 @@ impl EngineFound {
         Self::of(name, |report| {
             digests(AnyEngine::Threads(engine), report);
             let mut threads = AnyEngine::<First>::Threads(engine);
-            let mut digest = |operation, digest| report(operation, Found::Digest(digest));
+            let mut digest = |operation, digest| report(operation, EngineResult::Digest(digest));
             conformance::run_models(&mut threads, &mut digest);
             conformance::run_training(&mut { engine }, &mut digest);
             tercet_host::conformance::run(&engine, &mut |operation, same| {
-                report(operation, Found::Same(same));
+                report(operation, EngineResult::Same(same));
             });
         })
     }
@@ -115,7 +115,7 @@ impl EngineFound {
     pub(super) fn board(board: &Board, printed: &[Printed]) -> Self {
         let digests = printed.iter().flat_map(|it| &it.digests);
         let found: Vec<_> = digests
-            .map(|&(operation, digest)| (operation, Found::Digest(digest)))
+            .map(|&(operation, digest)| (operation, EngineResult::Digest(digest)))
             .collect();
         let seconds = printed.iter().map(|it| it.seconds).sum();
         let reasons: Vec<&str> = (printed.iter())
@@ -147,9 +147,9 @@ impl EngineFound {
 }
 
 /// Uses the same type of engine as the commands.
-fn digests(mut engine: AnyEngine<'_, First>, report: &mut dyn FnMut(&'static str, Found)) {
+fn digests(mut engine: AnyEngine<'_, First>, report: &mut dyn FnMut(&'static str, EngineResult)) {
     conformance::run_engine(&mut engine, &mut |operation, digest| {
-        report(operation, Found::Digest(digest));
+        report(operation, EngineResult::Digest(digest));
     });
 }
 

@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::{format, output};
 use board::Board;
-use found::{Digest, EngineFound, Found, table};
+use found::{Digest, EngineFound, EngineResult, table};
 
 pub(crate) use qemu::abandon;
 
@@ -114,7 +114,7 @@ fn engines(spinner: &Spinner) -> (Vec<EngineFound>, Option<String>) {
     let mut engines = Vec::new();
     spinner.tell("core".to_owned());
     engines.push(EngineFound::of("core, scalar".to_owned(), |report| {
-        conformance::run(&mut |operation, digest| report(operation, Found::Digest(digest)));
+        conformance::run(&mut |operation, digest| report(operation, EngineResult::Digest(digest)));
     }));
     for backend in Backend::all() {
         spinner.tell(backend.to_string());

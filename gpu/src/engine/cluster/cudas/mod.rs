@@ -16,7 +16,7 @@ use self::totals::Totals;
 use super::DeviceClusters;
 use super::nearest::nearest;
 use super::points::check_clusters;
-use super::problem::Held;
+use super::problem::PointsHandle;
 use super::state::check_weight;
 use crate::engine::cudas::{Link, at_once};
 use crate::engine::{CudaError, Cudas, Exchange};
@@ -75,7 +75,7 @@ impl ClusterEngine for Cudas {
         check_weight(points.weight(), update)?;
         let CudasPoints { parts, whole } = self.points(&points)?;
         let parts = parts.into_iter();
-        let parts = parts.map(|(range, points)| (range, Held::Own(points)));
+        let parts = parts.map(|(range, points)| (range, PointsHandle::Own(points)));
         let mut clusters = CudasClusters::new(self, parts.collect(), whole, k, update)?;
         clusters.points = Some(points);
         Ok(clusters)
@@ -120,7 +120,7 @@ impl Cudas {
             cuda.named(part.rows.check(&cuda.pool, part.rows.len()))?;
         }
         let parts = points.parts.iter();
-        let parts = parts.map(|(range, points)| (range.clone(), Held::Shared(points)));
+        let parts = parts.map(|(range, points)| (range.clone(), PointsHandle::Resident(points)));
         CudasClusters::new(self, parts.collect(), points.whole, k, update)
     }
 }
@@ -128,7 +128,7 @@ impl Cudas {
 impl<'a> CudasClusters<'a> {
     fn new(
         cudas: &'a mut Cudas,
-        parts: Vec<(Range<usize>, Held<'a>)>,
+        parts: Vec<(Range<usize>, PointsHandle<'a>)>,
         whole: Whole,
         k: usize,
         update: Update,

@@ -6,7 +6,7 @@ use tercet_core::engine::Assigned;
 use super::{CudasClusters, Shard};
 use crate::engine::CudaError;
 use crate::engine::cluster::problem::{length, padded};
-use crate::engine::cluster::state::Found;
+use crate::engine::cluster::state::PassResult;
 use crate::engine::cudas::cut;
 
 impl CudasClusters<'_> {
@@ -43,7 +43,7 @@ impl CudasClusters<'_> {
     }
 
     /// Returns the results of the last pass on every device. Waits for all of them.
-    pub(super) fn found(&mut self) -> Result<Vec<Found>, CudaError> {
+    pub(super) fn found(&mut self) -> Result<Vec<PassResult>, CudaError> {
         let found = self.shards.iter_mut().map(|shard| {
             let clusters = &mut shard.clusters;
             let found = clusters.state.found(clusters.cuda);
