@@ -1,8 +1,10 @@
-//! Whether [`Threads`] gives core's results on this machine for sizes and values beyond those of core's conformance suite.
+//! Checks that [`Threads`] gives core's results on this machine, for sizes and values beyond those of core's
+//! conformance suite.
 //!
-//! [`tercet_core::conformance::run_engine`] has one digest for each operation, of inputs that fit a microcontroller. Here the operations whose
-//! kernels treat short and long inputs differently are done by the engine and by core, over awkward sizes, more than a tile, and values that
-//! are not numbers, and compared to the bit. `extremes` is a step of a tensor, and has no digest of its own.
+//! [`tercet_core::conformance::run_engine`] has one digest per operation, of inputs that fit a microcontroller. This
+//! module tests the operations whose kernels treat short and long inputs differently. Both the engine and core run them
+//! on awkward sizes, on more than one tile and on values that are not numbers, and the results are compared to the bit.
+//! `extremes` is a step of a tensor and has no digest of its own.
 //!
 //! ```
 //! use tercet_host::conformance;
@@ -27,15 +29,15 @@ use tercet_core::{bf16, f16};
 
 use crate::parallel::Threads;
 
-/// No values, parts of vectors, whole ones and a few more, more than a tile.
+/// None, fewer than a vector, whole vectors, a few more, and more than a tile.
 const SIZES: [usize; 13] = [
     0, 1, 7, 31, 63, 64, 65, 255, 257, 1000, 4099, 65_536, 70_001,
 ];
-/// Values that threads count by themselves, and runs of sums.
+/// Enough values for threads to count separately, and for several runs of sums.
 const LARGE: usize = (1 << 18) + 4 * RUN + 77;
 
-/// Runs every operation by `engine` and by core, and reports its name and whether all results, refusals too, are the same. Under
-/// a second on one core of a desktop; 20 MB of memory.
+/// Runs every operation by `engine` and by core. Reports each operation's name, and true if all results and refusals
+/// are the same. Takes under a second on one core of a desktop, and 20 MB of memory.
 pub fn run(engine: &Threads, report: &mut dyn FnMut(&'static str, bool)) {
     report("extremes", sizes(|values| extremes(*engine, values)));
     report("fp8", sizes(|values| fp8(*engine, values)));
@@ -47,7 +49,7 @@ pub fn run(engine: &Threads, report: &mut dyn FnMut(&'static str, bool)) {
     report("dense_many", dense_many(*engine));
 }
 
-/// Whether a check holds for values of every size, and where the last one is no number.
+/// Returns true if a check holds for values of every size, both as they are and with a NaN as the last value.
 fn sizes(check: impl Fn(&[f32]) -> bool) -> bool {
     SIZES.into_iter().all(|size| {
         let mut values = patterns(size, size as u64);
@@ -60,7 +62,7 @@ fn sizes(check: impl Fn(&[f32]) -> bool) -> bool {
     })
 }
 
-/// Finite values: ordinary ones, and every pattern.
+/// Returns finite values: seven of eight of ordinary magnitude, the others of any exponent.
 fn patterns(len: usize, seed: u64) -> Vec<f32> {
     let mut random = Random::new(seed);
     let mut draw = || {
@@ -78,7 +80,7 @@ fn halves<T: Element>(values: &[f32], narrow: fn(f32) -> T) -> Vec<T> {
     values.iter().map(|&x| narrow(x % 60_000.0)).collect()
 }
 
-/// −0 and +0 differ here; all NaNs are one.
+/// Compares floats by their bits: −0 and +0 differ, but all NaNs are equal.
 fn same(a: &[f32], b: &[f32]) -> bool {
     let bits = |x: &f32| match x.is_nan() {
         true => u32::MAX,
@@ -109,7 +111,7 @@ fn fp8_of<T: Element>(mut engine: Threads, format: Fp8, scale: f32, values: &[T]
     if of != format.quantize(scale, values, &mut expected) {
         return false;
     }
-    // Where a value is refused, what codes there are is left open.
+    // If a value is refused, the contents of the output are unspecified.
     let codes = match of {
         Ok(()) if found != expected => return false,
         _ => expected,
@@ -161,7 +163,7 @@ fn compare(engine: Threads) -> bool {
     compare_with(engine, &original, &restored)
         && compare_with(engine, &original, &halves)
         && SIZES[..11].iter().all(|&size| {
-            // Not from a vector's boundary on.
+            // Starts beside a vector's boundary.
             let (original, halves) = (&original[1..], &halves[1..]);
             compare_with(engine, &original[..size], &halves[..size])
         })
@@ -169,12 +171,12 @@ fn compare(engine: Threads) -> bool {
 
 fn compare_with<T: Element>(mut engine: Threads, original: &[f32], restored: &[T]) -> bool {
     let (mut found, mut expected) = (Comparison::new(), Comparison::new());
-    // Debug prints floats so that they read back to the same bits, also those of a zero.
+    // Debug prints floats so that they read back to the same bits, including the sign of zero.
     engine.compare(&mut found, original, restored) == expected.push(original, restored)
         && format!("{found:?}") == format!("{expected:?}")
 }
 
-/// Bytes with no two bits 3, or, for every hundredth seed, with some.
+/// Returns bytes in which no pair of bits is 3, except that every hundredth seed allows them.
 fn two_bits(len: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let most = if seed.is_multiple_of(100) { 4 } else { 3 };
@@ -238,7 +240,8 @@ fn bitnet_hf_of<T: Element>(mut engine: Threads, rows: usize, cols: usize, weigh
     })
 }
 
-/// Rows and columns of weights, rows of activations: none, one, too few for tiles, parts of tiles, and more than threads are woken for.
+/// Rows and columns of weights, rows of activations: none, one, too few for tiles, parts of tiles, and more than enough
+/// to wake threads.
 const LAYERS: [(usize, usize, usize); 7] = [
     (0, 4, 3),
     (2, 3, 0),
@@ -261,7 +264,8 @@ fn dense_many(engine: Threads) -> bool {
     })
 }
 
-/// Of one scale and a bias of words, and of a scale a row and no bias; refusals too.
+/// Compares layers with one scale and a bias from a table of words, and with one scale per row and no bias, including
+/// refusals.
 fn dense_many_of(
     mut engine: Threads,
     layout: linear::Layout,
@@ -272,7 +276,7 @@ fn dense_many_of(
     if let linear::Layout::Block(format) = layout
         && !format.can_encode()
     {
-        // Any codes and factors, under scales and minima of 1/16.
+        // Any codes and factors, but with scales and minima of 1/16.
         bytes.fill_with(|| random.next_u64() as u8);
         for block in bytes.chunks_exact_mut(format.bytes()) {
             for at in [Some(format.scale_offset()), format.min_offset()]
@@ -319,7 +323,7 @@ fn dense_many_of(
         same &= of == Scalar.dense_many(layer, rescale, codes, &mut expected, &mut scratch);
         same &= of.is_err() || found == expected;
     }
-    // No whole rows.
+    // The activations are no whole rows now.
     x.push(1);
     let mut out = vec![0; rows * count];
     let codes = I8Sym::new(&x)?;

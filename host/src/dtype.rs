@@ -1,11 +1,11 @@
-//! The types that tensors of the read formats have.
+//! The tensor types of the formats that this crate reads.
 
 use std::borrow::Cow;
 
 use tercet_core::block::Format;
 use tercet_core::gguf::TensorType;
 
-/// How the bytes of a tensor are to be read. All are little-endian.
+/// How to read the bytes of a tensor. All types are little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DType {
@@ -37,16 +37,16 @@ pub enum DType {
     Bool,
     /// Blocks of codes with a scale in each.
     Block(Format),
-    /// Microsoft BitNet's two-bit codes with one scale after the last; the layout is the reader's to know.
+    /// Microsoft BitNet's two-bit codes, with one scale after the last code. The reader must know the layout.
     I2S,
-    /// A GGUF type that is carried from file to file, never read.
+    /// A GGUF type that is copied from file to file but never decoded.
     Ggml(TensorType),
-    /// A safetensors type that is carried from file to file, never read.
+    /// A safetensors type that is copied from file to file but never decoded.
     Safetensors(safetensors::Dtype),
 }
 
 impl DType {
-    /// The type's name as reports print it: lower case, as ggml and NumPy write theirs.
+    /// Returns the type's name as reports print it: lower case, as ggml and NumPy write theirs.
     pub fn name(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::F64 => "f64",
@@ -73,12 +73,12 @@ impl DType {
         })
     }
 
-    /// True for the types whose values are plain floats: `f64`, `f32`, `f16` and `bf16`.
+    /// Returns true for the types whose values are plain floats: `f64`, `f32`, `f16` and `bf16`.
     pub fn is_float(self) -> bool {
         matches!(self, Self::F64 | Self::F32 | Self::F16 | Self::Bf16)
     }
 
-    /// Values of a block and the bytes it takes; `(1, n)` where values stand alone.
+    /// Returns the number of values per block and the bytes of a block; `(1, n)` if values stand alone.
     pub fn block(self) -> (usize, usize) {
         match self {
             Self::F64 | Self::I64 | Self::U64 => (1, 8),
@@ -96,7 +96,7 @@ impl DType {
         }
     }
 
-    /// Bytes of `values` values; `None` where it overflows.
+    /// Returns the bytes of `values` values; `None` on overflow.
     pub(crate) fn bytes(self, values: usize) -> Option<usize> {
         let (len, bytes) = self.block();
         if values.is_multiple_of(len) {
@@ -107,7 +107,7 @@ impl DType {
     }
 }
 
-/// Number of values of a shape; 1 for a scalar's empty shape, `None` where it overflows.
+/// Returns the number of values of a shape: 1 for a scalar's empty shape, `None` on overflow.
 pub(crate) fn values(shape: &[usize]) -> Option<usize> {
     // Zeros first: [0, huge, huge] has no values and must not count as an overflow.
     if shape.contains(&0) {

@@ -1,16 +1,16 @@
-//! Plain numbers in little-endian bytes, read as `f32` and written back.
+//! Reads plain little-endian numbers as `f32`, and writes them.
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
 use crate::dtype::DType;
 
-/// True for the types that [`widen`] reads: floats, and integers that every `f32` holds.
+/// Returns true for the types that [`widen`] reads: floats, and integers that `f32` represents exactly.
 pub(crate) fn readable(dtype: DType) -> bool {
     dtype.is_float() || matches!(dtype, DType::I8 | DType::U8 | DType::I16 | DType::U16)
 }
 
-/// Reads `out.len()` numbers. Exact, except that `f64` is rounded to nearest, ties to even.
+/// Reads `out.len()` numbers. The result is exact, except that `f64` is rounded to nearest, ties to even.
 ///
 /// `bytes` must hold exactly as many numbers of a [`readable`] type.
 pub(crate) fn widen(dtype: DType, bytes: &[u8], out: &mut [f32]) {
@@ -54,7 +54,8 @@ pub(crate) fn one(dtype: DType, bytes: &[u8]) -> f32 {
 
 /// Writes `f32` values as `f32`, `f16` or `bf16`, rounded to nearest, ties to even.
 ///
-/// Returns the index of the first finite value that its type cannot hold, or that was not finite already.
+/// # Errors
+/// The index of the first value that is not finite, or is too large for the type.
 pub(crate) fn narrow(dtype: DType, values: &[f32], out: &mut [u8]) -> Result<(), usize> {
     fn each<const N: usize>(
         values: &[f32],
@@ -88,7 +89,8 @@ pub(crate) fn narrow(dtype: DType, values: &[f32], out: &mut [u8]) -> Result<(),
     }
 }
 
-/// Bytes as room for `f32` values, where the numbers to write are those as they lie in memory.
+/// Returns the bytes as space for `f32` values, if `f32` is the type to write, the machine is little-endian, and the
+/// bytes are aligned.
 pub(crate) fn room(dtype: DType, bytes: &mut [u8]) -> Option<&mut [f32]> {
     if dtype != DType::F32 || cfg!(target_endian = "big") {
         return None;

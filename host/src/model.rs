@@ -11,12 +11,12 @@ use crate::file::{self, map::Map};
 
 pub use crate::dtype::DType;
 
-/// How to read what no file says about itself.
+/// How to read tensors that their file does not describe completely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// What the `weight_scale` beside a packed `uint8` tensor means.
+    /// Meaning of the `weight_scale` beside a packed `uint8` tensor.
     pub weight_scale: WeightScale,
-    /// The layout of I2_S tensors; `None`: they are carried and not read.
+    /// The layout of I2_S tensors. If `None`, they are copied but not decoded.
     pub i2_s: Option<Layout>,
 }
 
@@ -49,11 +49,11 @@ impl Container {
 /// A tensor of a model: a view into the mapped file.
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor<'a> {
-    /// Its name; of an npy file, the file's name without `.npy`.
+    /// Its name. For an npy file, the file's name without `.npy`.
     pub name: &'a str,
     /// Its shape, outermost dimension first; empty for a scalar.
     pub shape: &'a [usize],
-    /// How the bytes are to be read.
+    /// How to read the bytes.
     pub dtype: DType,
     /// The values, little-endian, row-major. They may begin at any address.
     pub bytes: &'a [u8],
@@ -66,12 +66,12 @@ impl Tensor<'_> {
         crate::dtype::values(self.shape).unwrap_or(0)
     }
 
-    /// Values of a row: the innermost dimension (1 for a scalar).
+    /// Values per row: the innermost dimension (1 for a scalar).
     pub fn row(&self) -> usize {
         self.shape.last().copied().unwrap_or(1)
     }
 
-    /// Bits that a value takes in the file, 0 for an empty tensor.
+    /// Bits per value in the file, 0 for an empty tensor.
     pub fn bits_per_value(&self) -> f64 {
         match self.values() {
             0 => 0.0,
@@ -80,10 +80,10 @@ impl Tensor<'_> {
     }
 }
 
-/// What a file says about itself beside its tensors, as text; arrays appear as their first values and their length.
+/// The metadata of a file as text. Arrays appear as their first values and their length.
 pub type Metadata = Vec<(String, String)>;
 
-/// Where a tensor lies. The readers made sure that it lies inside its map and that shape and type fill it.
+/// The place of a tensor. The readers checked that it lies inside its map, and that its shape and type fill it.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -94,7 +94,7 @@ pub(crate) struct Entry {
     pub(crate) len: usize,
 }
 
-/// What a reader found in a file.
+/// The tensors and metadata that a reader found in a file.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub(crate) container: Container,
@@ -103,7 +103,7 @@ pub(crate) struct Contents {
     pub(crate) metadata: Metadata,
 }
 
-/// An open model: its file or files are mapped, nothing is copied.
+/// An open model. Its files are mapped and nothing is copied.
 ///
 /// ```no_run
 /// let model = tercet_host::Model::open("model.safetensors")?;
@@ -123,9 +123,9 @@ pub struct Model {
 impl Model {
     /// Opens a safetensors file, a `*.safetensors.index.json` with its shards, an npy or a GGUF file.
     ///
-    /// The format is told by content, not by name. Every header is checked in full: sizes, offsets and names.
-    /// The files must not be cut short by another process while the model is open: reading a page that is no
-    /// longer there ends the process, as it does for every program that maps files.
+    /// The content determines the format, not the name. Every header is checked in full: sizes, offsets and names. No
+    /// other process may shorten the files while the model is open: reading a page that is gone ends the process, as in
+    /// every program that maps files.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::UnknownFile`], [`Error::BadFile`], and [`Error::Tensor`] for a tensor whose type or
@@ -135,10 +135,10 @@ impl Model {
         Self::of(path, file::read(path)?)
     }
 
-    /// A model of what a reader found in `path`.
+    /// Returns a model of the contents that a reader found in `path`.
     ///
     /// # Errors
-    /// [`Error::Tensor`] where two tensors have one name.
+    /// [`Error::Tensor`] if two tensors have one name.
     pub(crate) fn of(path: &Path, contents: Contents) -> Result<Self, Error> {
         let mut by_name = HashMap::with_capacity(contents.entries.len());
         for (index, entry) in contents.entries.iter().enumerate() {
@@ -158,14 +158,14 @@ impl Model {
         })
     }
 
-    /// Says how to read what the file does not say about itself.
+    /// Sets how to read tensors that their file does not describe completely.
     #[must_use]
     pub fn with_reading(mut self, reading: Reading) -> Self {
         self.reading = reading;
         self
     }
 
-    /// What [`Model::with_reading`] was told; else the default.
+    /// Returns the value given to [`Model::with_reading`], or the default.
     pub fn reading(&self) -> Reading {
         self.reading
     }
@@ -175,7 +175,7 @@ impl Model {
         &self.path
     }
 
-    /// Every file that is mapped: the shards of a sharded model, else the one file.
+    /// Every mapped file: the shards of a sharded model, otherwise the one file.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.contents.maps.iter().map(Map::path)
     }
@@ -190,7 +190,7 @@ impl Model {
         self.contents.entries.iter().map(|entry| self.view(entry))
     }
 
-    /// The tensor of that name.
+    /// Returns the tensor with that name.
     pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
         let index = *self.by_name.get(name)?;
         self.contents
@@ -199,7 +199,7 @@ impl Model {
             .map(|entry| self.view(entry))
     }
 
-    /// Key and value pairs, sorted by key for safetensors, in file order for GGUF.
+    /// Pairs of key and value, sorted by key for safetensors, in file order for GGUF.
     pub fn metadata(&self) -> &Metadata {
         &self.contents.metadata
     }
@@ -232,7 +232,7 @@ impl Model {
         self.contents.maps.iter().for_each(|map| map.page_in(part));
     }
 
-    /// Lets go of a part of a tensor's bytes; see [`Map::release`].
+    /// Releases the memory of a part of a tensor's bytes; see [`Map::release`].
     pub(crate) fn release(&self, part: &[u8]) {
         self.contents.maps.iter().for_each(|map| map.release(part));
     }

@@ -1,10 +1,10 @@
-//! Names that were meant, where the one given is not there.
+//! Suggests existing names for a mistyped one.
 
-/// How many names are offered.
+/// Number of suggested names.
 const OFFERED: usize = 3;
 
-/// The names at the least edit distance from `name`, the closest first; those further than half its length are no
-/// slip of the pen and are left out. Ties keep their order. O(length²) a name.
+/// Returns the names with the smallest edit distance from `name`, the closest first. A distance of more than half its
+/// length is no typing error, so such names are left out. Ties keep their order. O(length²) per name.
 pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let wanted: Vec<char> = name.chars().collect();
     let mut found = Vec::new();
@@ -19,9 +19,9 @@ pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> V
     offered.map(|(_, other)| other.to_owned()).collect()
 }
 
-/// Levenshtein's distance: the least number of characters to insert, delete or replace.
+/// Returns Levenshtein's distance: the smallest number of characters to insert, delete or replace.
 fn distance(a: &[char], b: &str) -> usize {
-    // The row of the table for the characters of `b` so far.
+    // The table's row for the characters of `b` so far.
     let mut row: Vec<usize> = (0..=a.len()).collect();
     for c in b.chars() {
         let mut diagonal = row[0];

@@ -1,4 +1,4 @@
-//! Palettes as a file holds them: little-endian bytes at any address.
+//! Palettes as files store them: little-endian bytes at any address.
 
 use tercet_core::palette::{Layout, Width, decode_row};
 
@@ -6,17 +6,19 @@ use tercet_core::palette::{Layout, Width, decode_row};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
     pub(crate) layout: Layout,
-    /// [`Layout::index_bytes`].
+    /// The packed indices, [`Layout::index_bytes`] bytes.
     pub(crate) indices: &'a [u8],
-    /// [`Layout::codebook_len`] int8.
+    /// The codebooks, [`Layout::codebook_len`] int8 values.
     pub(crate) codebooks: &'a [u8],
-    /// One `f32` a group.
+    /// The scales, one `f32` per group.
     pub(crate) scales: &'a [u8],
 }
 
 impl Stored<'_> {
-    /// Reads the values from `first` on, row-major, within the matrix. The error is the group whose scale is not
-    /// finite.
+    /// Reads the values from `first` on, row-major, within the matrix.
+    ///
+    /// # Errors
+    /// The index of the group whose scale is not finite.
     pub(crate) fn read(&self, first: usize, out: &mut [f32]) -> Result<(), usize> {
         let (layout, width) = (self.layout, self.layout.width());
         let (cols, entries) = (layout.cols(), width.entries());
@@ -45,7 +47,7 @@ impl Stored<'_> {
     }
 }
 
-/// The names of palettes, by the bits of an index.
+/// The names of palettes, ordered by the bits of an index.
 const PALETTES: [&str; 8] = [
     "palette:1",
     "palette:2",
@@ -57,7 +59,7 @@ const PALETTES: [&str; 8] = [
     "palette:8",
 ];
 
-/// The name of palettes with indices of a width.
+/// Returns the name of palettes whose indices have this width.
 pub(crate) const fn name(width: Width) -> &'static str {
     PALETTES[width.bits() as usize - 1]
 }

@@ -1,6 +1,6 @@
 //! Reports of a long run's progress.
 
-/// Receives the progress of a run. Calls come from one thread at a time. `()` ignores all of them.
+/// Receives the progress of a run. One thread at a time calls it. `()` ignores all calls.
 pub trait Progress: Sync {
     /// The run starts; it will read `bytes` bytes of tensors.
     fn start(&self, bytes: u64) {

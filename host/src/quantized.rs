@@ -1,4 +1,4 @@
-//! A quantized tensor in memory of its own.
+//! Quantizes a tensor into memory of its own.
 
 use tercet_core::engine::{Output, QuantizeEngine};
 use tercet_core::number::Element;
@@ -27,17 +27,17 @@ pub struct Quantizer {
 }
 
 impl Quantizer {
-    /// A quantizer by any of the core's methods.
+    /// Creates a quantizer by any of the core's methods.
     pub const fn new(method: Method) -> Self {
         Self { method, cols: None }
     }
 
-    /// int8 codes −127..=127 without a zero point; scale = largest magnitude / 127.
+    /// int8 codes −127..=127 without a zero point. The scale is the largest magnitude / 127.
     pub const fn int8() -> Self {
         Self::new(Method::Symmetric { limit: 127 })
     }
 
-    /// int8 codes −128..=127 with a zero point, over the smallest to the largest value.
+    /// int8 codes −128..=127 with a zero point, from the smallest to the largest value.
     pub const fn int8_affine() -> Self {
         Self::new(Method::Affine)
     }
@@ -47,35 +47,37 @@ impl Quantizer {
         Self::new(Method::Symmetric { limit: 7 })
     }
 
-    /// Codes −1, 0 and +1 with the scale of least squared error, both the best that exist.
+    /// Codes −1, 0 and +1 and a scale that together have the least possible squared error.
     pub const fn ternary() -> Self {
         Self::new(Method::ternary(Rule::Optimal, ScaleRule::Rule))
     }
 
-    /// Codes −1, 0 and +1 by BitNet b1.58's rule: the mean magnitude is the scale.
+    /// Codes −1, 0 and +1 by BitNet b1.58's rule: the scale is the mean magnitude.
     pub const fn bitnet() -> Self {
         Self::new(Method::ternary(Rule::AbsMean, ScaleRule::Rule))
     }
 
-    /// int8 codes on a given grid, which calibration finds; values beyond its ends are clipped.
+    /// int8 codes on a given grid, such as calibration returns. Values beyond its ends are clipped.
     pub const fn fixed(grid: Grid) -> Self {
         Self::new(Method::Fixed(grid))
     }
 
-    /// Gives each row of `cols` values a scale of its own.
+    /// Gives each row of `cols` values its own scale.
     pub const fn per_row(mut self, cols: usize) -> Self {
         self.cols = Some(cols);
         self
     }
 
-    /// Quantizes row-major values on all threads. The same bits on every machine, as by [`tercet_core::quant::quantize`].
+    /// Quantizes row-major values on all threads. Every machine returns the same bits as
+    /// [`tercet_core::quant::quantize`].
     ///
-    /// Two passes over the values, more for [`Quantizer::ternary`]; allocates one byte per value, and five per row.
+    /// Reads the values twice, and more often for [`Quantizer::ternary`]. Allocates one byte per value, and five per
+    /// row.
     ///
     /// # Errors
-    /// [`QuantError::Empty`] without values; [`QuantError::GroupLength`] if the rows do not divide the values;
-    /// [`QuantError::NotFinite`] with the index of the first NaN or infinity; [`QuantError::Range`] for a limit or a grid
-    /// that is none.
+    /// [`QuantError::Empty`] if there are no values; [`QuantError::GroupLength`] if the values are no whole number of
+    /// rows; [`QuantError::NotFinite`] with the index of the first NaN or infinity; [`QuantError::Range`] for an
+    /// invalid limit or grid.
     pub fn quantize<T: Element>(&self, values: &[T]) -> Result<Quantized, QuantError> {
         let groups = match self.cols {
             None => Groups::tensor(values.len())?,
@@ -101,7 +103,7 @@ impl Quantizer {
     }
 }
 
-/// Codes, scales and zero points of a tensor, which [`Quantizer::quantize`] makes.
+/// Codes, scales and zero points of a tensor, made by [`Quantizer::quantize`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantized {
     method: Method,
@@ -113,7 +115,7 @@ pub struct Quantized {
 }
 
 impl Quantized {
-    /// The method that made it.
+    /// The method of the quantizer.
     pub const fn method(&self) -> Method {
         self.method
     }
@@ -128,7 +130,7 @@ impl Quantized {
         &self.codes
     }
 
-    /// The codes alone.
+    /// Returns the codes and drops the rest.
     pub fn into_codes(self) -> Vec<i8> {
         self.codes
     }
@@ -138,17 +140,17 @@ impl Quantized {
         &self.scales
     }
 
-    /// One zero point per group; zeros unless the method has them.
+    /// One zero point per group; all are 0 if the method has none.
     pub fn zero_points(&self) -> &[i8] {
         &self.zero_points
     }
 
-    /// Counts of zero groups, of codes other than zero and of clipped values.
+    /// Number of groups whose values are all 0, of codes other than 0, and of clipped values.
     pub const fn report(&self) -> Report {
         self.report
     }
 
-    /// The values that the codes stand for: `(code − zero point) · scale`, rounded once. O(n).
+    /// Returns the restored values: `(code − zero point) · scale`, rounded once. O(n).
     pub fn restore(&self) -> Vec<f32> {
         let mut out = vec![0.0; self.codes.len()];
         let codes = Codes {
@@ -163,7 +165,7 @@ impl Quantized {
         out
     }
 
-    /// How far the restored values are from the original ones: squared and relative error, SQNR, cosine, largest error.
+    /// Compares the restored values with the original ones: squared and relative error, SQNR, cosine, largest error.
     ///
     /// # Errors
     /// [`QuantError::Length`] unless `original` has as many values; [`QuantError::NotFinite`].

@@ -1,4 +1,4 @@
-//! A matrix of weights in memory of its own, to multiply vectors by.
+//! A matrix of quantized weights that owns its memory and multiplies vectors.
 
 use tercet_core::linear::{Layer, Layout, LinearError, Matrix, Table, pack};
 use tercet_core::quant::QuantError;
@@ -8,16 +8,16 @@ use crate::linear::{ProductError, matmat};
 use crate::parallel::Threads;
 use crate::{Quantized, Quantizer};
 
-/// Why there is no matrix.
+/// The reason that a matrix could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum WeightsError {
     /// Floats that cannot be quantized.
     #[error("weights: {0}")]
     Quantize(#[from] QuantError),
-    /// Sizes that make no matrix.
+    /// The sizes are not those of a matrix.
     #[error("weights: {0}")]
     Linear(#[from] LinearError),
-    /// Codes with zero points: an integer product takes codes that are proportional to the weights.
+    /// Codes with zero points. An integer product needs codes that are proportional to the weights.
     #[error(
         "weights: codes with zero points make no matrix; quantize them without, as Quantizer::int8 does"
     )]
@@ -35,34 +35,34 @@ pub enum WeightsError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A product quantizes each vector to int8 by its largest magnitude, sums exactly, and rounds once: every machine and any
-/// number of threads gives the same bits.
+/// A product quantizes each vector to int8 by its largest magnitude, sums exactly, and rounds once. Results have the
+/// same bits on every machine and with any number of threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
     rows: usize,
     cols: usize,
     layout: Layout,
-    /// The weights as the layout packs them.
+    /// The weights as packed by the layout.
     bytes: Vec<u8>,
     /// One scale per row as the bits of an f32.
     scales: Vec<i32>,
 }
 
 impl Weights {
-    /// `rows` x `cols` weights of −1, 0 and +1 with one scale per row, the ones of least squared error; 1.6 bits per weight.
+    /// Quantizes `rows` x `cols` floats to −1, 0 and +1, with one scale per row and the least squared error. 1.6 bits
+    /// per weight.
     ///
     /// # Errors
     /// Those of [`Quantizer::quantize`]; [`LinearError::Length`] unless there are `rows · cols` floats;
-    /// [`LinearError::Columns`] for a row without columns or of more than
-    /// [`MAX_COLS`](tercet_core::linear::MAX_COLS).
+    /// [`LinearError::Columns`] for a row without columns or of more than [`MAX_COLS`](tercet_core::linear::MAX_COLS).
     pub fn ternary(floats: &[f32], rows: usize, cols: usize) -> Result<Self, WeightsError> {
         Self::quantized_by(Quantizer::ternary(), floats, rows, cols)
     }
 
-    /// `rows` x `cols` int8 weights with one scale per row; 8 bits per weight.
+    /// Quantizes `rows` x `cols` floats to int8, with one scale per row. 8 bits per weight.
     ///
     /// # Errors
-    /// As [`Weights::ternary`].
+    /// Those of [`Weights::ternary`].
     pub fn int8(floats: &[f32], rows: usize, cols: usize) -> Result<Self, WeightsError> {
         Self::quantized_by(Quantizer::int8(), floats, rows, cols)
     }
@@ -78,7 +78,7 @@ impl Weights {
         Self::from_quantized(&quantizer.per_row(cols).quantize(floats)?)
     }
 
-    /// The matrix of a tensor that was quantized per row; one that was quantized whole becomes one row.
+    /// Returns the matrix of a tensor. A tensor quantized per row keeps its rows; any other becomes one row.
     ///
     /// # Errors
     /// [`WeightsError::ZeroPoints`]; [`LinearError::Columns`].
@@ -87,7 +87,7 @@ impl Weights {
             return Err(WeightsError::ZeroPoints);
         }
         let is_ternary = quantized.codes().iter().all(|code| (-1..=1).contains(code));
-        // Layouts of which every byte stands for weights, so that no product needs to look for others.
+        // Every byte is valid in these layouts, so products need not check the bytes.
         let layout = match is_ternary {
             true => Layout::FiveTrits,
             false => Layout::Int8,
@@ -106,17 +106,17 @@ impl Weights {
         })
     }
 
-    /// Number of rows: values of a product.
+    /// Number of rows, and of values of a product.
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns: values of a vector.
+    /// Number of columns, and of values of a vector.
     pub const fn cols(&self) -> usize {
         self.cols
     }
 
-    /// How the weights lie in memory.
+    /// The layout of the weights in memory.
     pub const fn layout(&self) -> Layout {
         self.layout
     }
@@ -126,10 +126,10 @@ impl Weights {
         self.bytes.len() + size_of_val(&self.scales[..])
     }
 
-    /// The same matrix as the core takes it, borrowed. O(rows).
+    /// Returns a borrowed view of the matrix for the core's functions. O(rows).
     ///
     /// # Errors
-    /// None for a matrix that was made here.
+    /// None: a `Weights` is always a valid matrix.
     pub fn layer(&self) -> Result<Layer<'_>, LinearError> {
         let matrix = Matrix::new(self.layout, self.rows, self.cols, &self.bytes)?;
         Ok(Layer::new(
@@ -137,7 +137,7 @@ impl Weights {
         ))
     }
 
-    /// The matrix times one vector. O(rows · cols).
+    /// Multiplies the matrix by one vector. O(rows · cols).
     ///
     /// # Errors
     /// [`LinearError::Length`] unless there are `cols` values; [`QuantError::NotFinite`].
@@ -146,7 +146,8 @@ impl Weights {
         self.matmat(x)
     }
 
-    /// The matrix times each of several vectors, one after another in `x`; the products follow one another likewise.
+    /// Multiplies the matrix by each of several vectors. `x` has one vector after another; the result has their
+    /// products in the same order.
     ///
     /// # Errors
     /// [`LinearError::Length`] unless `x` holds whole vectors; [`QuantError::NotFinite`].

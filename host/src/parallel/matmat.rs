@@ -9,7 +9,7 @@ use super::Threads;
 use super::each::numbers;
 use super::team;
 use crate::simd::ask_to_write;
-use crate::simd::linear::{Found, ROWS, Strips};
+use crate::simd::linear::{PanelSums, ROWS, Strips};
 
 /// Number of rows of outputs that are prefetched: a part of a row has only a few lines, far from those of the next.
 const AHEAD_ROWS: usize = 4;
@@ -39,7 +39,7 @@ impl Threads {
         layer: &Layer<'_>,
         x: &Strips,
         out: &mut [T],
-        give: impl Fn(&mut R, &Layer<'_>, usize, usize, &mut [T], Found<'_>) + Sync,
+        give: impl Fn(&mut R, &Layer<'_>, usize, usize, &mut [T], PanelSums<'_>) + Sync,
     ) {
         let room = || Some((self.backend().panels()?, R::default()));
         self.columns(

@@ -52,7 +52,7 @@ pub(in crate::simd) static SET: Set = Set {
     },
 };
 
-/// Whether this processor and its system run the set.
+/// Returns true if this processor and its system support the set.
 fn runs() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")

@@ -48,7 +48,7 @@ pub(in crate::simd) static SET: Set = Set {
     },
 };
 
-/// Whether this processor and its system run the set.
+/// Returns true if this processor and its system support the set.
 fn runs() -> bool {
     (super::avx2::SET.runs)()
         && is_x86_feature_detected!("avx512f")

@@ -35,7 +35,7 @@ pub(in crate::simd) static SET: Set = Set {
     },
 };
 
-/// Whether this processor and its system run the set.
+/// Returns true if this processor and its system support the set.
 fn runs() -> bool {
     (super::avx512::SET.runs)()
         && is_x86_feature_detected!("avx512vnni")

@@ -1,4 +1,4 @@
-//! Which instruction set the engines use.
+//! The instruction set that the engines use.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -16,40 +16,40 @@ use super::sets::{self, Kernels, Set};
 use super::stream::Stream;
 use super::taken::take;
 
-/// An instruction set that this machine was found to run.
+/// An instruction set that was detected on this machine.
 ///
-/// There is no other way to one than detection, so kernels trust it. It does not show in a bit, only in time.
+/// A value can only come from detection, so kernels rely on it. No bit depends on it, only the time.
 #[derive(Clone, Copy)]
 pub struct Backend(&'static Set);
 
-/// What the process uses, once it was asked for.
+/// The backend of the process, once it was requested.
 static CHOSEN: OnceLock<Result<Backend, BackendError>> = OnceLock::new();
 
-/// What `TERCET_BACKEND` may say to those who choose between engines, and which names no set.
+/// Values of `TERCET_BACKEND` that choose between engines and name no set.
 const UNNAMED: [&str; 2] = ["auto", "cuda"];
 
 /// Why there is no such backend.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BackendError {
-    /// This machine does not run the set.
+    /// This machine does not support the set.
     #[error("{isa} does not run on this machine; {}", available())]
     Unavailable {
         /// The set.
         isa: Isa,
     },
-    /// Work was done by another backend already.
+    /// Another backend has already done work.
     #[error("{isa} is chosen too late: {used} is in use")]
     Late {
-        /// The set that was to be used.
+        /// The requested set.
         isa: Isa,
         /// The set in use.
         used: Isa,
     },
-    /// `TERCET_BACKEND` names no set.
+    /// `TERCET_BACKEND` is not the name of a set.
     #[error("TERCET_BACKEND: {name} names no instruction set; {}", available())]
     Unknown {
-        /// What it says.
+        /// Its value.
         name: String,
     },
 }
@@ -58,7 +58,7 @@ impl Backend {
     /// The reference engine's code, which runs everywhere.
     pub const SCALAR: Self = Self(&scalar::SET);
 
-    /// The backend of a set.
+    /// Returns the backend of a set.
     ///
     /// # Errors
     /// [`BackendError::Unavailable`].
@@ -67,19 +67,19 @@ impl Backend {
         set.map(Self).ok_or(BackendError::Unavailable { isa })
     }
 
-    /// Every backend of this machine, the best last.
+    /// Iterates over the backends of this machine, the best last.
     pub fn all() -> impl Iterator<Item = Self> {
         Isa::ALL.into_iter().filter_map(|isa| Self::new(isa).ok())
     }
 
-    /// The best backend of this machine.
+    /// Returns the best backend of this machine.
     pub fn best() -> Self {
         static BEST: OnceLock<Backend> = OnceLock::new();
         *BEST.get_or_init(|| Self::all().last().unwrap_or(Self::SCALAR))
     }
 
-    /// The backend that `TERCET_BACKEND` names (one of [`Isa::name`]), or the best where it is not set, empty, `auto` or `cuda`. The
-    /// variable is read once.
+    /// Returns the backend that `TERCET_BACKEND` names (one of [`Isa::name`]), or the best one if it is not set, empty,
+    /// `auto` or `cuda`. The variable is read once.
     ///
     /// # Errors
     /// [`BackendError::Unknown`], [`BackendError::Unavailable`].
@@ -89,8 +89,8 @@ impl Backend {
             .clone()
     }
 
-    /// Makes this the backend that [`Backend::chosen`] and [`Backend::default`] give in this process, whatever `TERCET_BACKEND`
-    /// says; it must come before either is asked for, and so before any work.
+    /// Makes this the backend that [`Backend::chosen`] and [`Backend::default`] return in this process, whatever
+    /// `TERCET_BACKEND` says. Call it before either of them is used, and so before any work.
     ///
     /// # Errors
     /// [`BackendError::Late`].
@@ -121,33 +121,33 @@ impl Backend {
         }
     }
 
-    /// Its instruction set.
+    /// Returns its instruction set.
     pub const fn isa(self) -> Isa {
         self.0.isa
     }
 
-    /// The kernels of its set.
+    /// Returns the kernels of its set.
     pub(super) fn kernels(self) -> &'static Kernels {
         take(self.isa());
         &self.0.kernels
     }
 
-    /// The kernels of clustering.
+    /// Returns the kernels of clustering.
     pub(crate) fn cluster(self) -> &'static Cluster {
         self.kernels().cluster
     }
 
-    /// The kernels of integer search.
+    /// Returns the kernels of integer search.
     pub(crate) fn search(self) -> &'static Search {
         self.kernels().search
     }
 
-    /// The loops that measure arithmetic.
+    /// Returns the loops that measure arithmetic.
     pub(crate) const fn peak(self) -> &'static Peak {
         self.0.kernels.peak
     }
 
-    /// The loops that measure memory.
+    /// Returns the loops that measure memory.
     pub(crate) const fn stream(self) -> &'static Stream {
         self.0.kernels.stream
     }
@@ -173,7 +173,7 @@ impl fmt::Debug for Backend {
     }
 }
 
-/// [`Backend::chosen`], and [`Backend::best`] where that is an error.
+/// [`Backend::chosen`], or [`Backend::best`] if that is an error.
 impl Default for Backend {
     fn default() -> Self {
         Self::chosen().unwrap_or_else(|_| Self::best())
@@ -186,7 +186,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// What may be asked for, in words.
+/// Lists the available names in words.
 fn available() -> String {
     let names: Vec<_> = Backend::all().map(|backend| backend.isa().name()).collect();
     format!("here are {}", names.join(", "))

@@ -1,4 +1,4 @@
-//! Counts of values under way, for [`tercet_core::quant::Histogram`]s of a host.
+//! Counts of values for [`tercet_core::quant::Histogram`]s on a host.
 
 use tercet_core::number::{Element, bits};
 use tercet_core::quant::{HOST_BITS, Histogram, QuantError};
@@ -8,13 +8,13 @@ use super::{Ahead, Backend};
 /// Counts by the upper 16 bits of [`bits::ordered`], in parts.
 pub(in crate::simd) type Tables = [[u32; Histogram::<HOST_BITS>::BUCKETS]; TABLES];
 
-/// Parts, so that an increment need not wait for the one before.
+/// Number of parts, so that an increment need not wait for the one before.
 pub(in crate::simd) const TABLES: usize = 4;
 
-/// Values that are looked at before they are counted from the first cache.
+/// Values that are read before they are counted from the first-level cache.
 const TILE: usize = 4096;
 
-/// Values of one histogram as a thread counts them, by a backend's kernels: 1 MiB.
+/// A thread's counts of the values of one histogram, with a backend's kernels: 1 MiB.
 #[derive(Debug)]
 pub(crate) struct Counts {
     tables: Box<Tables>,
@@ -25,12 +25,12 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Counts stay below 2³² while no more values than that are counted between two calls of [`Self::add_to`].
+    /// Counts stay below 2³² if at most this many values are counted between two calls of [`Self::add_to`].
     pub(crate) const MOST: u64 = u32::MAX as u64;
 
-    /// Counts of nothing.
+    /// Returns empty counts.
     pub(crate) fn new() -> Self {
-        // A vector's memory comes zeroed, and never was on the stack.
+        // The memory of a vector is zeroed, and was never on the stack.
         let tables = vec![[0; Histogram::<HOST_BITS>::BUCKETS]; TABLES].into_boxed_slice();
         Self {
             tables: tables.try_into().expect("as many tables"),
@@ -40,7 +40,7 @@ impl Counts {
         }
     }
 
-    /// Values counted since the last call of [`Self::add_to`].
+    /// Returns the number of values counted since the last call of [`Self::add_to`].
     pub(crate) fn counted(&self) -> u64 {
         self.counted
     }
@@ -48,7 +48,8 @@ impl Counts {
     /// Counts values.
     ///
     /// # Errors
-    /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in `values`; those before it are counted.
+    /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in `values`; the values before it are
+    /// counted.
     pub(crate) fn push<T: Element>(
         &mut self,
         backend: Backend,
@@ -73,7 +74,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Adds what was counted to a histogram of no more than [`HOST_BITS`], and starts anew.
+    /// Adds the counts to a histogram with at most [`HOST_BITS`] bits, and resets them.
     pub(crate) fn add_to<const B: u32>(&mut self, histogram: &mut Histogram<'_, B>) {
         if self.counted == 0 {
             return;
@@ -86,7 +87,7 @@ impl Counts {
             }
         }
         let (min, max) = (bits::from_ordered(self.low), bits::from_ordered(self.high));
-        // The buckets of fewer bits are runs of these, whose sums are no more than all that was counted.
+        // Buckets of fewer bits are runs of these; their sums are at most the total count.
         let run = 1 << HOST_BITS.saturating_sub(B);
         if run > 1 {
             for bucket in 0..Histogram::<B>::BUCKETS {

@@ -27,7 +27,7 @@ pub(in crate::simd) static SET: Set = Set {
     },
 };
 
-/// Whether this processor and its system run the set.
+/// Returns true if this processor and its system support the set.
 fn runs() -> bool {
     (super::neon::SET.runs)() && std::arch::is_aarch64_feature_detected!("dotprod")
 }

@@ -1,22 +1,22 @@
-//! The exact Σ|x| in f64 lanes: what the kernels of every set agree on, and why nothing is lost.
+//! The exact Σ|x| in f64 lanes: the common method of the kernels of all sets, and why it is exact.
 //!
-//! A magnitude pattern m, shifted 29 bits up, is the pattern of the f64 |x| · 2⁻⁸⁹⁶: the exponent keeps its field, and the
-//! fields' biases, 127 and 1023, differ by 896. Subnormals stay subnormal and are right too. So two integer instructions
-//! widen a vector, where a conversion takes a shuffle as well.
+//! A magnitude pattern m, shifted up by 29 bits, is the pattern of the f64 |x| · 2⁻⁸⁹⁶: the exponent keeps its field,
+//! and the fields' biases, 127 and 1023, differ by 896. Subnormals stay subnormal and are correct too. So two integer
+//! instructions widen a vector, while a conversion also needs a shuffle.
 //!
-//! Of values whose exponent fields lie in `low..=high` (a subnormal's counts as 1), each is a multiple of 2^(low − 150) below
-//! 2^(high − 126). A lane takes at most [`LANE`] = 2⁶ of them, so each of its partial sums is a multiple of that unit below
-//! 2^(high − 120): fewer than 2⁵² units while `high − low` ≤ [`SPREAD`] = 22, which an f64 holds exactly. Whether that was so
-//! is known after the block, from extremes that are taken anyway; until then the additions cost nothing but themselves. Of
-//! 4,096 normal values the smallest lies that far under the largest in one block of some hundreds. Such a block, and one with
-//! zeros in it, is summed again from the first cache, window by window of [`SPREAD`] exponents.
+//! If the exponent fields of values are in `low..=high` (a subnormal's counts as 1), each value is a multiple of 2^(low
+//! − 150) below 2^(high − 126). A lane adds at most [`LANE`] = 2⁶ of them, so each of its partial sums is a multiple of
+//! that unit below 2^(high − 120): fewer than 2⁵² units if `high − low` ≤ [`SPREAD`] = 22, which an f64 represents
+//! exactly. The extremes, which are computed anyway, show after the block if this was so. For 4,096 normal values, one
+//! block in some hundreds has its smallest value so far below its largest. Such a block, and one with zeros in it, is
+//! summed again from the first-level cache, window by window of [`SPREAD`] exponents.
 
 use tercet_core::number::bits::{self, INFINITE};
 use tercet_core::number::{Element, ExactSum, Stats};
 
-/// Additions a lane takes at most between two looks at the exponents.
+/// Maximum number of additions per lane between two checks of the exponents.
 pub(super) const LANE: usize = 64;
-/// The largest distance of exponent fields for which [`LANE`] additions are exact.
+/// The largest difference of exponent fields for which [`LANE`] additions are exact.
 pub(super) const SPREAD: u32 = 22;
 /// The bits of an f64 that a magnitude pattern is shifted to.
 #[cfg(target_arch = "x86_64")]
@@ -24,8 +24,9 @@ pub(super) const WIDENED: i64 = 0x0FFF_FFFF_E000_0000;
 
 /// The extremes of raw patterns, two as unsigned integers and two as signed ones.
 ///
-/// As unsigned integers negative floats lie above the others, as signed ones below them, and in both orders a pattern of one
-/// sign grows with its magnitude. So the four hold the extremes of either sign, whichever of them occur.
+/// As unsigned integers, negative floats are above the others; as signed integers, below them. In both orders, patterns
+/// of the same sign grow with their magnitude. So the four numbers are the extremes of either sign, if that sign
+/// occurs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     /// The largest pattern: of the negative float of largest magnitude, if there is a negative one.
@@ -39,7 +40,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Of no patterns.
+    /// The extent of no patterns.
     pub(super) const EMPTY: Self = Self {
         unsigned_max: 0,
         signed_max: i32::MIN,
@@ -47,22 +48,22 @@ impl Extent {
         signed_min: i32::MAX,
     };
 
-    /// The largest magnitude, 0 when empty.
+    /// Returns the largest magnitude, 0 if empty.
     pub(super) fn largest(&self) -> u32 {
-        // Magnitudes of either sign; the pattern of no positive float is `i32::MIN`, whose magnitude is 0.
+        // Magnitudes of either sign; without a positive float the pattern is `i32::MIN`, whose magnitude is 0.
         let negative = self.unsigned_max & 0x7FFF_FFFF;
         negative.max(self.signed_max as u32 & 0x7FFF_FFFF)
     }
 
-    /// The smallest magnitude; any when empty.
+    /// Returns the smallest magnitude; arbitrary if empty.
     pub(super) fn smallest(&self) -> u32 {
         let negative = self.signed_min as u32 & 0x7FFF_FFFF;
         negative.min(self.unsigned_min & 0x7FFF_FFFF)
     }
 
-    /// The smallest float in the order of [`bits::ordered`].
+    /// Returns the smallest float in the order of [`bits::ordered`].
     fn min(&self) -> f32 {
-        // Without a negative float the largest pattern has no sign, and the smallest one is the least.
+        // Without a negative float the largest pattern has no sign bit, and the smallest pattern is the minimum.
         let negative = self.unsigned_max >> 31 == 1;
         f32::from_bits(if negative {
             self.unsigned_max
@@ -71,7 +72,7 @@ impl Extent {
         })
     }
 
-    /// The largest float in that order.
+    /// Returns the largest float in that order.
     fn max(&self) -> f32 {
         let positive = self.signed_max >= 0;
         f32::from_bits(if positive {
@@ -91,7 +92,7 @@ impl Extent {
     }
 }
 
-/// What some blocks of a slice have told.
+/// The results of some blocks of a slice.
 #[derive(Debug)]
 pub(super) struct Total {
     pub(super) sum: ExactSum,
@@ -104,19 +105,20 @@ impl Total {
         extent: Extent::EMPTY,
     };
 
-    /// Takes the extremes of a block; `false` where a value is not finite.
+    /// Adds the extremes of a block; `false` if a value is not finite.
     #[inline]
     pub(super) fn join(&mut self, block: Extent) -> bool {
         self.extent = self.extent.join(block);
         block.largest() < INFINITE
     }
 
-    /// Whether there are negative values and others: then the largest magnitudes of either are both ends of the range.
+    /// True if there are negative values and others: then the largest magnitudes of both signs are the two ends of the
+    /// range.
     pub(super) fn has_both_signs(&self) -> bool {
         self.extent.unsigned_max >> 31 == 1 && self.extent.signed_max >= 0
     }
 
-    /// The statistics of `values`, all of which were taken in unless one is not finite.
+    /// Returns the statistics of `values`, all of which were added unless one is not finite.
     pub(super) fn stats<T: Element>(&self, values: &[T]) -> Stats {
         let count = values.len() as u64;
         let empty = Stats {
@@ -149,7 +151,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The fields of the patterns `smallest..=largest`, `None` where they lie too far apart for exact lanes.
+    /// Returns the fields of the patterns `smallest..=largest`, `None` if they are too far apart for exact lanes.
     #[inline]
     pub(super) fn new(smallest: u32, largest: u32) -> Option<Self> {
         let low = bits::shift(smallest) + 1;
@@ -157,7 +159,7 @@ impl Window {
         (high - low <= SPREAD).then_some(Self { low })
     }
 
-    /// The widest window with `largest` in it, and its smallest pattern.
+    /// Returns the widest window that contains `largest`, and its smallest pattern.
     pub(super) fn below(largest: u32) -> (Self, u32) {
         let high = bits::shift(largest) + 1;
         match high.checked_sub(SPREAD) {
@@ -166,9 +168,11 @@ impl Window {
         }
     }
 
-    /// The two factors that, one after the other, turn a lane into a count of units below 2⁵²; both products are exact.
+    /// Returns the two factors that, one after the other, convert a lane to a number of units below 2⁵²; both products
+    /// are exact.
     ///
-    /// The first undoes the widening's 2⁻⁸⁹⁶, so that the second, 2^(150 − low), is a float too.
+    /// The first factor compensates for the 2⁻⁸⁹⁶ of the widening, so that the second, 2^(150 − low), is representable
+    /// too.
     #[inline]
     pub(super) fn factors(self) -> [f64; 2] {
         let power = |exponent: u32| f64::from_bits(u64::from(exponent) << 52);

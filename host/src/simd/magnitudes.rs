@@ -1,24 +1,25 @@
-//! Counts of magnitudes by bit pattern, in one word a bin.
+//! Counts of magnitudes by bit pattern, in one word per bin.
 //!
-//! All values of a bin share an exponent, and so their mantissas are the bin's first one and the pattern's low bits, fewer than
-//! 24. A word holds the sum of the low bits in its lower 41 bits and the count above: of up to 2¹⁷ values the sum stays below
-//! 2⁴⁰. So a value is one addition, in half the memory of a [`MagnitudeBin`].
+//! All values of a bin share an exponent, and so their mantissas are the bin's first one and the pattern's low bits,
+//! fewer than
+//! 24. A word holds the sum of the low bits in its lower 41 bits and the count above: of up to 2¹⁷ values the sum stays
+//!     below 2⁴⁰. So a value takes one addition, in half the memory of a [`MagnitudeBin`].
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, bits};
 
-/// Where the count begins.
+/// Position of the count.
 const COUNT: u32 = 41;
 /// Values between two unpackings.
 const PART: usize = 1 << 17;
-/// Values whose places are found before they are counted, many at a time.
+/// Values whose bins are found before they are counted, many at a time.
 const STEP: usize = 64;
 
-/// As [`tercet_core::scalar::magnitudes`], for a span and bins that were checked. Allocates a word a bin.
+/// As [`tercet_core::scalar::magnitudes`], for a checked span and checked bins. Allocates a word per bin.
 #[inline(always)]
 pub(super) fn count<T: Element>(values: &[T], span: MagnitudeSpan, bins: &mut [MagnitudeBin]) {
     let width = span.end.saturating_sub(span.first);
-    // One more for what lies outside the span, so that nothing branches.
+    // One more bin for values outside the span, so that nothing branches.
     let outside = bins.len() as u32;
     let low_bits = (1 << span.shift) - 1;
     let mut words = vec![0u64; bins.len() + 1];
@@ -26,7 +27,7 @@ pub(super) fn count<T: Element>(values: &[T], span: MagnitudeSpan, bins: &mut [M
         for values in values.chunks(STEP) {
             let (mut places, mut adds) = ([outside; STEP], [0u32; STEP]);
             for ((value, place), add) in values.iter().zip(&mut places).zip(&mut adds) {
-                // Patterns under `first` wrap to beyond any width.
+                // Patterns below `first` wrap to beyond any width.
                 let offset = bits::magnitude(value.to_f32()).wrapping_sub(span.first);
                 let within = offset < width;
                 *place = if within {
@@ -44,7 +45,7 @@ pub(super) fn count<T: Element>(values: &[T], span: MagnitudeSpan, bins: &mut [M
     }
 }
 
-/// As [`tercet_core::scalar::read_magnitudes`], for slices of one length.
+/// As [`tercet_core::scalar::read_magnitudes`], for slices of equal length.
 #[inline(always)]
 pub(super) fn read<T: Element>(values: &[T], out: &mut [u32]) {
     for (value, pattern) in values.iter().zip(out) {
@@ -52,7 +53,7 @@ pub(super) fn read<T: Element>(values: &[T], out: &mut [u32]) {
     }
 }
 
-/// Moves what was counted into the bins.
+/// Moves the counts into the bins.
 fn unpack(span: MagnitudeSpan, words: &mut [u64], bins: &mut [MagnitudeBin]) {
     for ((bin, word), number) in bins.iter_mut().zip(words.iter_mut()).zip(0u32..) {
         let (count, low) = (*word >> COUNT, *word & ((1 << COUNT) - 1));

@@ -1,10 +1,11 @@
 //! Kernels for the instruction sets of desktop processors, and the choice between them.
 //!
-//! A folder is an operation (`blocks`, `cluster`, `linear` …): its table, which has one function a kernel, over slices, for the part of
-//! the work that one thread does; the loops that sets share, written once; and for each set with kernels of its own a file or a folder
-//! of that name, with the set's table `KERNELS`. The file of a set here (`avx2.rs`) puts its tables together, and takes from a lesser
-//! set what it has none for; [`Isa::Scalar`]'s hold the functions of [`tercet_core::scalar`]. Every kernel gives the bits of
-//! [`tercet_core::scalar`]; the conformance suite runs over each [`Backend`].
+//! Each operation has a folder (`blocks`, `cluster`, `linear` …). It contains the operation's table, which has one
+//! function per kernel, over slices, for the work of one thread; the loops that sets share, written once; and, for each
+//! set with its own kernels, a file or a folder with the set's name and its table `KERNELS`. The file of a set here
+//! (`avx2.rs`) combines its tables, and uses a lesser set's tables where it has none. The tables of [`Isa::Scalar`]
+//! hold the functions of [`tercet_core::scalar`]. Every kernel gives the bits of [`tercet_core::scalar`]; the
+//! conformance suite runs over each [`Backend`].
 
 #![cfg_attr(
     not(all(feature = "simd", target_arch = "x86_64")),
@@ -69,12 +70,12 @@ pub(crate) use staging::Staging;
 pub(crate) use stores::{Ahead, Stores, ask_to_write};
 pub use taken::{Taken, taken};
 
-/// The values as f32, where that is what they are.
+/// Returns the values as f32, if they are f32.
 pub(crate) fn as_f32<T: Element>(values: &[T]) -> Option<&[f32]> {
     cast(values)
 }
 
-/// The slice itself, where `T` is `U`.
+/// Returns the slice itself, if `T` is `U`.
 fn cast<T: 'static, U: 'static>(values: &[T]) -> Option<&[U]> {
     if TypeId::of::<T>() != TypeId::of::<U>() {
         return None;

@@ -1,29 +1,30 @@
-//! Floats that are made in the first cache, and go past the others from there.
+//! Writes floats to the first-level cache, and then copies them to memory around the other caches.
 
-/// Copies floats to a place on a line's boundary, past the caches; a fence must follow. The lengths are one, whole lines.
+/// Copies floats to a cache line boundary, bypassing the caches; a fence must follow. The lengths are equal, in whole
+/// lines.
 pub(in crate::simd) type CopyPast = unsafe fn(&[f32], &mut [f32]);
 
-/// Floats in a line of the caches.
+/// Floats per cache line.
 const LINE: usize = 16;
 
-/// Floats that are made before they are copied: half of a first cache, and whole blocks of every format.
+/// Floats that are computed before they are copied: half of a first-level cache, and whole blocks of every format.
 const NEAR: usize = 4096;
 
-/// Floats on a line's boundary.
+/// Floats on a cache line boundary.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([f32; LINE]);
 
 impl Line {
-    /// The floats of lines.
+    /// Returns the floats of lines.
     fn floats(lines: &mut [Self]) -> &mut [f32] {
         // SAFETY: a line is its floats, 64 bytes as its alignment, so that lines follow each other without a gap.
         unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * LINE) }
     }
 }
 
-/// Has `make` write `out` in parts of 4,096 floats (the last may be shorter), each given with the index of its first one, and
-/// copies them past the caches. `copy` is of a backend that was found to run its set.
+/// Lets `make` write `out` in parts of 4,096 floats (the last may be shorter), each passed with the index of its first
+/// one, and copies them around the caches. `copy` belongs to a backend whose set this machine supports.
 pub(in crate::simd) fn past<E>(
     copy: CopyPast,
     out: &mut [f32],
@@ -34,7 +35,7 @@ pub(in crate::simd) fn past<E>(
     for (part, out) in out.chunks_mut(NEAR).enumerate() {
         let near = &mut near[..out.len()];
         make(part * NEAR, near)?;
-        // The parts of lines at both ends are left to the caches.
+        // The partial lines at both ends go through the caches.
         let head = out.as_ptr().align_offset(align_of::<Line>()).min(out.len());
         let body = (out.len() - head) / LINE * LINE;
         let (first, rest) = out.split_at_mut(head);

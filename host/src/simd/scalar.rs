@@ -1,4 +1,4 @@
-//! No set of its own: core's loops, and a few plain ones, compiled for the target's baseline.
+//! No instruction set: core's loops, and a few plain ones, compiled for the target's baseline.
 
 use super::sets::{Kernels, Set};
 use super::{Isa, cluster, float_search, linear, model, peak, quantize, search, stream, train};

@@ -1,8 +1,9 @@
-//! The instruction sets: which kernels each has, and whether this machine runs it.
+//! The instruction sets: the kernels of each, and whether this machine supports it.
 //!
-//! Kernels lie in their operation's folder, a file or a folder a set, so that all engines of an operation are side by side. A set's file
-//! (`avx2.rs` …) says where its own are, and which lesser set's serve where it has none. So a new set is that file and those of its
-//! kernels, a module in `mod.rs`, a name in [`Isa`] and a line in [`of`], which does not compile without it.
+//! Kernels are in their operation's folder, with a file or a folder per set, so that all engines of an operation are
+//! together. A set's file (`avx2.rs` …) names its own kernels, and the lesser set that serves where it has none. So a
+//! new set consists of that file and those of its kernels, a module in `mod.rs`, a name in [`Isa`] and a line in
+//! [`of`], without which it does not compile.
 
 use super::Isa;
 use super::blocks::Blocks;
@@ -18,18 +19,18 @@ use super::search::Search;
 use super::stream::Stream;
 use super::train::Steps as TrainSteps;
 
-/// An instruction set, where there is code for it.
+/// An instruction set with code for it.
 #[derive(Debug)]
 pub(crate) struct Set {
     /// Its name.
     pub(crate) isa: Isa,
-    /// Whether this processor and its system run it.
+    /// Returns true if this processor and its system support it.
     pub(crate) runs: fn() -> bool,
-    /// What it works with.
+    /// Its kernels.
     pub(super) kernels: Kernels,
 }
 
-/// The kernels of a set, operation by operation; none where core's own loops are called instead.
+/// The kernels of a set, operation by operation; `None` if core's own loops are called instead.
 #[derive(Debug)]
 pub(super) struct Kernels {
     pub(super) blocks: Option<&'static Blocks>,
@@ -46,9 +47,9 @@ pub(super) struct Kernels {
     pub(super) stream: &'static Stream,
 }
 
-/// A set, where this architecture has it.
+/// Returns a set, if this architecture has it.
 pub(super) fn of(isa: Isa) -> Option<&'static Set> {
-    /// The set of a module that is compiled for some targets only, and with the feature `simd`.
+    /// Returns the set of a module that is compiled only for some targets, and with the feature `simd`.
     macro_rules! set {
         ($module:ident if $($target:tt)+) => {{
             #[cfg(all(feature = "simd", $($target)+))]

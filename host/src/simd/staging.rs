@@ -1,22 +1,22 @@
-//! Codes of short groups on their way past the caches.
+//! Codes of short groups that are written around the caches.
 
 use super::Backend;
 use super::stores::{LINE, Line};
 
-/// What neighbouring groups write, gathered until it is whole lines.
+/// The output of neighbouring groups, gathered into whole lines.
 ///
-/// A group seldom ends where a line does. A line that is written in two parts, one of them past the caches, is read from memory
-/// and written twice; with rows of 1,024 codes that takes as long as all the others.
+/// A group seldom ends at the end of a line. A line that is written in two parts, one of them around the caches, is
+/// read from memory and written twice; with rows of 1,024 codes that takes as long as all other lines.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    /// A copy of the memory from the line on that the next group begins in; a group has room.
+    /// A copy of the memory from the line on in which the next group begins; a group has room.
     lines: Vec<Line>,
-    /// Bytes of the first line that nothing here has written.
+    /// Bytes of the first line that belong to others.
     skip: usize,
 }
 
 impl Staging {
-    /// For groups of `len` codes, the first of which goes to `place`.
+    /// Returns staging for groups of `len` codes, the first of which goes to `place`.
     pub(crate) fn new(place: &[i8], len: usize) -> Self {
         let skip = place.as_ptr().addr() % LINE;
         Self {
@@ -25,8 +25,8 @@ impl Staging {
         }
     }
 
-    /// Takes a group that goes to `codes[start..start + len]`: `write` gets the room for it, and whole lines go where they
-    /// belong. Groups come in order.
+    /// Processes a group that goes to `codes[start..start + len]`: `write` receives the room for it, and whole lines
+    /// are copied to their place. Groups come in order.
     pub(crate) fn group<R>(
         &mut self,
         backend: Backend,
@@ -40,7 +40,7 @@ impl Staging {
         let end = offset + len;
         let mut first = 0;
         if self.skip > 0 && end >= LINE {
-            // Codes of others lie in the line.
+            // The line contains codes of others.
             let skip = std::mem::take(&mut self.skip);
             let from = start - (offset - skip);
             codes[from..from + LINE - skip].copy_from_slice(&self.lines[0].0[skip..]);
@@ -61,7 +61,7 @@ impl Staging {
         result
     }
 
-    /// Writes what is left after the last group, which ends where `codes` do.
+    /// Writes the rest after the last group, which ends at the end of `codes`.
     pub(crate) fn finish(&self, codes: &mut [i8]) {
         let end = codes.as_ptr_range().end.addr() % LINE;
         let left = &self.lines[0].0[self.skip.min(end)..end];

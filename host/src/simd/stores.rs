@@ -1,19 +1,19 @@
-//! How a kernel writes, and how it asks for what it reads next.
+//! How a kernel writes, and how it prefetches its next input.
 
 use tercet_core::number::Element;
 
 /// How a kernel writes its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stores {
-    /// Into the caches: what is written is read again soon, or is small.
+    /// Through the caches: the output is read again soon, or is small.
     Cached,
-    /// Past them, a line at a time: the line is not read first, and nothing that is of use makes room for it.
+    /// Around the caches, a line at a time: the line is not read first, and it displaces no useful data.
     ///
-    /// Such stores are seen by other threads after a fence only: see [`Stores::finish`].
+    /// Other threads see such stores only after a fence: see [`Stores::finish`].
     Streaming,
 }
 
-/// Bytes of a line of the cache.
+/// Bytes per cache line.
 pub(crate) const LINE: usize = 64;
 
 /// A line of codes.
@@ -21,11 +21,11 @@ pub(crate) const LINE: usize = 64;
 #[repr(C, align(64))]
 pub(crate) struct Line(pub(crate) [i8; LINE]);
 
-/// From this many bytes on an output does not stay in the caches beside its four times larger input.
+/// An output with at least this many bytes does not stay in the caches beside its four times larger input.
 const LARGE: usize = 4 << 20;
 
 impl Stores {
-    /// For an output of so many bytes.
+    /// Returns the kind of stores for an output of so many bytes.
     pub(crate) fn of(bytes: usize) -> Self {
         if bytes >= LARGE {
             Self::Streaming
@@ -34,8 +34,8 @@ impl Stores {
         }
     }
 
-    /// Runs a kernel over whole lines of codes and their values, and over the parts of lines before and after them, which
-    /// it gets in a buffer, with zeros in place of the values of others.
+    /// Runs a kernel over whole lines of codes and their values. The partial lines before and after them are passed in
+    /// a buffer, with zeros in place of other values.
     #[inline(always)]
     pub(super) fn lines<T: Element>(
         self,
@@ -67,7 +67,7 @@ impl Stores {
         }
     }
 
-    /// Makes what this thread has streamed visible to others, before it tells them that it is done.
+    /// Makes this thread's streaming stores visible to others, before it reports that it is done.
     pub(crate) fn finish(self) {
         #[cfg(target_arch = "x86_64")]
         if self == Self::Streaming {
@@ -77,16 +77,17 @@ impl Stores {
     }
 }
 
-/// What [`Stores::lines`] runs. (A closure in its place would be compiled without the set of the function around it.)
+/// The kernel of [`Stores::lines`]. (A closure in its place would be compiled without the set of the function around
+/// it.)
 pub(super) trait Kernel<T> {
-    /// Takes whole lines of codes, and as many values. Where it is `streaming`, codes begin on a line's boundary.
+    /// Processes whole lines of codes, and as many values. If `streaming`, the codes begin on a line boundary.
     fn run(&mut self, values: &[T], codes: &mut [i8], streaming: bool);
 }
 
-/// How far ahead of what they read kernels ask for memory: processors stop at the end of a page by themselves.
+/// How far ahead of their reads kernels prefetch: the processor's own prefetches stop at the end of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead {
-    /// The distance in bytes; at 0 what is asked for is at hand, so that nothing happens.
+    /// The distance in bytes; with 0 the prefetched line is already there, so that nothing happens.
     bytes: usize,
 }
 
@@ -94,23 +95,24 @@ impl Ahead {
     /// For one pass over a stream.
     pub(crate) const STREAM: Self = Self { bytes: 2048 };
 
-    /// For the first of two passes over each of many short groups: farther, as memory has the second pass to answer in too.
-    /// Half of the lines in each pass took longer than all of them in the first, and so did 4 KiB and 8 KiB.
+    /// For the first of two passes over each of many short groups: farther, because memory can also respond during the
+    /// second pass. Prefetching half of the lines in each pass took longer than all of them in the first, and so did 4
+    /// KiB and 8 KiB.
     pub(crate) const GROUPS: Self = Self { bytes: 6144 };
 
-    /// For rows that are read lane by lane, 4 KiB at a time: a block farther than the next.
+    /// For rows that are read lane by lane, 4 KiB at a time: one block farther than the next.
     pub(crate) const ROWS: Self = Self { bytes: 8192 };
 
-    /// Where what is read is in the caches.
+    /// For input in the caches.
     pub(crate) const NONE: Self = Self { bytes: 0 };
 
-    /// Asks for what lies ahead of a line.
+    /// Prefetches the memory ahead of a line.
     #[inline(always)]
     pub(super) fn ask<T>(self, line: *const T) {
         ask(line.cast::<u8>().wrapping_add(self.bytes));
     }
 
-    /// Asks for what lies ahead of the lines of a step.
+    /// Prefetches the memory ahead of the lines of a step.
     #[inline(always)]
     pub(super) fn ask_step<T>(self, step: &[T]) {
         for line in (0..size_of_val(step)).step_by(LINE) {
@@ -119,7 +121,7 @@ impl Ahead {
     }
 }
 
-/// Asks for the line of cache around an address, which need not be readable.
+/// Prefetches the cache line around an address, which need not be readable.
 #[inline(always)]
 pub(super) fn ask<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -147,14 +149,14 @@ pub(super) fn ask<T>(place: *const T) {
     let _ = place;
 }
 
-/// Asks for the lines of so many bytes, which will be written.
+/// Prefetches the lines of so many bytes, which will be written.
 #[inline]
 pub(crate) fn ask_to_write(place: *const u8, bytes: usize) {
     for at in (0..bytes).step_by(LINE) {
         let line = place.wrapping_add(at);
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: every processor of x86-64 takes it, some as no operation; it reads nothing that a program could see, wherever it
-        // points.
+        // SAFETY: every processor of x86-64 takes it, some as no operation; it reads nothing that a program could see,
+        // wherever it points.
         unsafe {
             std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
         }

@@ -1,18 +1,18 @@
-//! Whose kernels were taken, and by which threads: who worked, beside who is said to have.
+//! Counts whose kernels were used, and by which threads: this shows which set really worked.
 
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Isa;
 
-/// How often kernels of an instruction set were taken.
+/// How often kernels of an instruction set were used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// The set.
     pub isa: Isa,
-    /// By the process's first thread.
+    /// Uses by the process's first thread.
     pub by_main: u64,
-    /// By all others.
+    /// Uses by all other threads.
     pub by_others: u64,
 }
 
@@ -20,7 +20,7 @@ pub struct Taken {
 static COUNTS: [[AtomicU64; 2]; Isa::ALL.len()] =
     [const { [const { AtomicU64::new(0) }; 2] }; Isa::ALL.len()];
 
-/// Counts a set's kernels as taken by the running thread.
+/// Counts a use of a set's kernels by the current thread.
 #[cfg(debug_assertions)]
 pub(super) fn take(isa: Isa) {
     let other = std::thread::current().name() != Some("main");
@@ -31,8 +31,8 @@ pub(super) fn take(isa: Isa) {
 #[cfg(not(debug_assertions))]
 pub(super) const fn take(_: Isa) {}
 
-/// What was taken so far in this process, set by set. Counted where debug assertions are on, as in tests: a kernel over a group of 32 values
-/// takes little longer than a count. Else it is empty.
+/// Returns the uses in this process so far, set by set. They are counted with debug assertions, as in tests, because a
+/// kernel over a group of 32 values takes little longer than a count. Otherwise the list is empty.
 pub fn taken() -> Vec<Taken> {
     #[cfg(debug_assertions)]
     {
@@ -65,7 +65,7 @@ mod tests {
             backend
                 .decode_blocks(Format::Q8_0, &[0; 34], &mut out, stores)
                 .unwrap();
-            // Tests have threads of their own.
+            // Tests have their own threads.
             assert!(of_set().unwrap().by_others > before.by_others);
         }
     }

@@ -1,21 +1,23 @@
-//! Whether tiles multiply as they should, before anything relies on it: few processors have them, and none of those that checks run on.
+//! Checks that tiles multiply correctly before anything relies on them: few processors have them, and none of those
+//! that run the checks.
 
 use super::tile::{HEIGHT, Left, Right, Shape, Tiles};
 
-/// Rows of `a`: all of a tile and some of a second.
+/// Rows of `a`: all of one tile and some of a second.
 const ROWS: usize = HEIGHT + 3;
-/// Words of a step.
+/// Words per step.
 const WORDS: usize = 9;
 const STEPS: usize = 2;
 /// Columns of `b`.
 const COLS: usize = 32;
 
-/// Compares a product of two uneven tiles by two, of bytes with and without a sign, with the same by plain sums. About a microsecond.
+/// Compares a product of two uneven tiles by two, for signed and unsigned bytes, with plain sums. Takes about a
+/// microsecond.
 ///
 /// # Safety
 /// This process may use tiles.
 pub(super) unsafe fn multiplies() -> bool {
-    // Odd factors, so that every byte comes, the least and the greatest too.
+    // Odd factors, so that every byte occurs, including the smallest and the largest.
     let a: [[i8; 4 * WORDS * STEPS]; ROWS] =
         std::array::from_fn(|row| std::array::from_fn(|at| (row * 83 + at * 59 + 128) as i8));
     let b: [[[u8; 4]; COLS]; WORDS * STEPS] = std::array::from_fn(|word| {

@@ -1,12 +1,13 @@
-//! Whether tiles may be used.
+//! Detects whether tiles may be used.
 
 use std::arch::x86_64::{__cpuid, __cpuid_count, __get_cpuid_max, _xgetbv};
 use std::sync::OnceLock;
 
-/// Whether the processor has tiles of int8 that multiply as they should, the system keeps them between threads, and this process may
-/// use them.
+/// True if the processor has int8 tiles that multiply correctly, the system saves them for each thread, and this
+/// process may use them.
 ///
-/// The first call asks the system for all threads of the process, those to come included; so it comes before any tile.
+/// The first call requests them from the system for all threads of the process, including later ones; so it must come
+/// before any use of tiles.
 pub(in crate::simd) fn available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(|| {
@@ -15,7 +16,7 @@ pub(in crate::simd) fn available() -> bool {
     })
 }
 
-/// CPUID: AMX-TILE and AMX-INT8, with eight tiles of 16 rows of 64 bytes.
+/// Checks CPUID for AMX-TILE and AMX-INT8, with eight tiles of 16 rows of 64 bytes.
 fn has_tiles() -> bool {
     // SAFETY: x86-64 has CPUID; the leaves are there.
     #[allow(unused_unsafe, reason = "later compilers know that CPUID is safe")]
@@ -30,7 +31,7 @@ fn has_tiles() -> bool {
     }
 }
 
-/// XCR0: the system saves and restores the tiles and their configuration.
+/// Checks XCR0: the system saves and restores the tiles and their configuration.
 fn is_kept() -> bool {
     #[target_feature(enable = "xsave")]
     fn enabled() -> u64 {
@@ -45,7 +46,8 @@ fn is_kept() -> bool {
     }
 }
 
-/// Linux gives a process the 8 KiB a thread that tiles take only where it asks; one that uses them without is stopped.
+/// Linux gives a process the 8 KiB per thread for tiles only on request; a process that uses tiles without it is
+/// killed.
 #[cfg(target_os = "linux")]
 fn is_permitted() -> bool {
     const ARCH_PRCTL: i64 = 158;
@@ -67,7 +69,7 @@ fn is_permitted() -> bool {
     status == 0
 }
 
-/// How other systems give tiles out has not been tried.
+/// Other systems have not been tried.
 #[cfg(not(target_os = "linux"))]
 fn is_permitted() -> bool {
     false

@@ -1,8 +1,9 @@
 //! The tile instructions: a product of two tiles by two, in one piece of assembly.
 //!
-//! The eight tiles of a processor are four of sums (`tmm0` to `tmm3`), two of `a` (`tmm4`, `tmm5`) and two of `b` (`tmm6`, `tmm7`).
-//! A step multiplies each of `a` with each of `b`: four loads of at most 1 KiB, four products. Every load so serves two products,
-//! and each sum is waited for by the fourth product after its own: 64 cycles later, more than the 52 that one takes.
+//! The eight tiles of a processor are used as four of sums (`tmm0` to `tmm3`), two of `a` (`tmm4`, `tmm5`) and two of
+//! `b` (`tmm6`, `tmm7`). A step multiplies each of `a` with each of `b`: four loads of at most 1 KiB, four products. So
+//! every load serves two products, and each sum is needed again only by the fourth product after its own: 64 cycles
+//! later, more than the 52 that one takes.
 
 use std::arch::asm;
 use std::marker::PhantomData;
@@ -13,7 +14,7 @@ pub(super) const HEIGHT: usize = 16;
 /// Words of four bytes in a row of a tile.
 pub(super) const WORDS: usize = 16;
 
-/// What `ldtilecfg` reads: palette 1, and the bytes of a row and the rows of each tile.
+/// The operand of `ldtilecfg`: palette 1, and the bytes per row and the rows of each tile.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Config {
@@ -24,14 +25,15 @@ struct Config {
     rows: [u8; 16],
 }
 
-/// The shape of the products of one kernel: up to 16 rows of `a` in each of two tiles, four bytes of them for each row of `b`.
+/// The shape of the products of one kernel: up to 16 rows of `a` in each of two tiles, four bytes of them for each row
+/// of `b`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// Rows of the first tile of `a`, 1 to 16.
     pub(super) first: usize,
-    /// Rows of the second, at most 16; it is not used where there are none.
+    /// Rows of the second tile, at most 16; 0 if it is not used.
     pub(super) second: usize,
-    /// Words of four bytes that a step multiplies, 1 to 16: the width of `a`, the rows of `b`.
+    /// Words of four bytes per step, 1 to 16: the width of `a`, the rows of `b`.
     pub(super) words: usize,
 }
 
@@ -41,7 +43,7 @@ impl Shape {
         assert!((1..=WORDS).contains(&self.words));
         let (first, second, depth) = (self.first as u8, self.second as u8, self.words as u8);
         let (wide, narrow) = (4 * WORDS as u16, 4 * self.words as u16);
-        // A tile of no rows has no bytes a row.
+        // A tile without rows has 0 bytes per row.
         let of_second = |bytes| if second == 0 { 0 } else { bytes };
         let (wide_2, narrow_2) = (of_second(wide), of_second(narrow));
         let mut config = Config {
@@ -59,20 +61,20 @@ impl Shape {
     }
 }
 
-/// Tiles that are ready for products of a shape, until it is dropped.
+/// Tiles that are configured for products of a shape, until it is dropped.
 ///
-/// Only the configuration outlives a piece of assembly. It is a thread's own, and systems keep it when they let another thread
-/// run. Nothing that is called between two products here touches tiles, and a compiler has no use for them; a library that does
-/// configures them for itself, as every kernel here begins with a `Tiles` of its own.
+/// Only the configuration outlives a piece of assembly. It belongs to a thread, and systems keep it when another thread
+/// runs. Nothing that is called between two products here uses tiles, and compilers do not use them; a library that
+/// does configures them for itself, as every kernel here begins with its own `Tiles`.
 #[derive(Debug)]
 pub(super) struct Tiles {
-    /// Not for another thread.
+    /// Prevents moving it to another thread.
     of: PhantomData<*const ()>,
 }
 
 impl Tiles {
     /// # Safety
-    /// [`super::detect::available`] said so.
+    /// [`super::detect::available`] returned true.
     #[inline]
     pub(super) unsafe fn new(shape: Shape) -> Self {
         let config = shape.config();
@@ -82,7 +84,7 @@ impl Tiles {
     }
 }
 
-/// The tiles become empty, so that the system has none to keep.
+/// Releases the tiles, so that the system has none to save.
 impl Drop for Tiles {
     #[inline]
     fn drop(&mut self) {
@@ -91,12 +93,12 @@ impl Drop for Tiles {
     }
 }
 
-/// Where the tiles of `a` lie: rows of bytes with a sign.
+/// The place of the tiles of `a`: rows of signed bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
     /// The first step's tile.
     pub(super) at: *const i8,
-    /// The first step's second tile, where there are two.
+    /// The first step's second tile, if there are two.
     pub(super) second: Option<*const i8>,
     /// Bytes from a row to the next.
     pub(super) row: usize,
@@ -104,12 +106,12 @@ pub(super) struct Left {
     pub(super) step: usize,
 }
 
-/// Where the tiles of `b` lie, two side by side of 64 bytes a row: four bytes of each of 16 columns.
+/// The place of the tiles of `b`, two side by side with 64 bytes per row: four bytes of each of 16 columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Right {
     /// The first step's tiles.
     pub(super) at: *const u8,
-    /// Whether the bytes have a sign.
+    /// True if the bytes are signed.
     pub(super) signed: bool,
     /// Bytes from a row to the next.
     pub(super) row: usize,
@@ -118,13 +120,13 @@ pub(super) struct Right {
 }
 
 impl Tiles {
-    /// Writes the sums of `steps` products, or where `ADD` says so adds them to what lies there: for each row of `a`, 32 sums, `sums_row`
-    /// bytes after those of the row before. Those of the second tile of `a` come [`HEIGHT`] rows after those of the first. Modulo 2³²: no
-    /// product saturates.
+    /// Writes the sums of `steps` products, or if `ADD`, adds them to the existing sums: for each row of `a`, 32 sums,
+    /// `sums_row` bytes after those of the row before. The sums of the second tile of `a` are [`HEIGHT`] rows after
+    /// those of the first. Modulo 2³²: no product saturates.
     ///
     /// # Safety
-    /// `steps` is not 0; each side can be read, and the sums written (and read, to add), for the shape that the tiles were made for, which has rows for a
-    /// second tile where there is one.
+    /// `steps` is not 0; each side can be read, and the sums written (and read, to add), for the shape that the tiles
+    /// were made for, which has rows for a second tile where there is one.
     #[inline]
     pub(super) unsafe fn multiply<const ADD: bool>(
         &self,
@@ -134,7 +136,7 @@ impl Tiles {
         sums: *mut i32,
         sums_row: usize,
     ) {
-        /// What a tile of sums begins with.
+        /// Initializes a tile of sums.
         macro_rules! begin {
             (zero, $tile:literal, $at:literal) => {
                 concat!("tilezero ", $tile)
@@ -216,8 +218,8 @@ impl Tiles {
                 )
             };
         }
-        // SAFETY: `self` stands for the configuration; the rest is the caller's promise. All tiles that are written are named, and
-        // none is read that was not written here.
+        // SAFETY: `self` stands for the configuration; the rest is the caller's promise. All tiles that are written are
+        // named, and none is read that was not written here.
         unsafe {
             match (a.second, b.signed) {
                 (Some(second), signed) => {
@@ -238,24 +240,25 @@ impl Tiles {
     }
 }
 
-/// Where panels of centroids lie: for each word of a step, four bytes of each of 16 columns, or of 32 of two tiles.
+/// The place of panels of centroids: for each word of a step, four bytes of each of 16 columns, or of 32 columns of two
+/// tiles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Panel {
     /// The first step's tiles.
     pub(super) at: *const i32,
-    /// What the sums of each column start from.
+    /// The initial sum of each column.
     pub(super) starts: *const i32,
     /// Bytes from a step to the next.
     pub(super) step: usize,
 }
 
 impl Tiles {
-    /// Writes the sums of `steps` products of 32 rows of `a` with a panel of two tiles, or of one, tile after tile: for a tile of the
-    /// panel 32 rows of 16 sums. Modulo 2³².
+    /// Writes the sums of `steps` products of 32 rows of `a` with a panel of two tiles, or of one, tile after tile: for
+    /// each tile of the panel 32 rows of 16 sums. Modulo 2³².
     ///
     /// # Safety
-    /// The tiles were made for two times 16 rows. `steps` is not 0; `a` and the panel can be read for the shape, 16 or 32 starts too, and
-    /// 512 or 1024 sums written.
+    /// The tiles were made for two times 16 rows. `steps` is not 0; `a` and the panel can be read for the shape, 16 or
+    /// 32 starts too, and 512 or 1024 sums written.
     #[inline]
     pub(super) unsafe fn panel<const TWO: bool>(
         &self,
@@ -267,8 +270,8 @@ impl Tiles {
         let second = a.second.unwrap_or(a.at);
         // A tile whose rows are the same 64 bytes: no stride.
         //
-        // SAFETY: `self` stands for the configuration; the rest is the caller's promise. All tiles that are written are named, and
-        // none is read that was not written here.
+        // SAFETY: `self` stands for the configuration; the rest is the caller's promise. All tiles that are written are
+        // named, and none is read that was not written here.
         unsafe {
             if TWO {
                 asm!(
@@ -376,7 +379,7 @@ mod tests {
         let (bytes, rows) = config(16, 3, 9);
         assert_eq!(bytes[..8], [64, 64, 64, 64, 36, 36, 64, 64]);
         assert_eq!(rows[..8], [16, 16, 3, 3, 16, 3, 9, 9]);
-        // A tile has rows and bytes, or neither: `ldtilecfg` refuses others.
+        // A tile has both rows and bytes, or neither: `ldtilecfg` refuses others.
         let (bytes, rows) = config(1, 0, 16);
         assert_eq!(bytes[..8], [64, 64, 0, 0, 64, 0, 64, 64]);
         assert_eq!(rows[..8], [1, 1, 0, 0, 1, 0, 16, 16]);

@@ -1,6 +1,6 @@
-//! Codes of blocks without a sign, a byte each, format by format.
+//! Unsigned codes of blocks, one byte each, for each format.
 //!
-//! A code is what the block stores: the weight's plus [`offset_of`]. The loops are for functions to compile for their set.
+//! A code is the stored number: the weight plus [`offset_of`]. The loops are compiled inside functions of a set.
 
 use half::f16;
 use tercet_core::block::Format;
@@ -14,7 +14,8 @@ pub(in crate::simd) trait Codes<const LEN: usize, const BYTES: usize> {
     fn unpack(block: &[u8; BYTES], codes: &mut [u8; LEN]);
 }
 
-/// Blocks of 32 codes that are chosen from their largest magnitude or, where there is a minimum, from that on: what [`super::loops`] serve.
+/// Blocks of 32 codes that are chosen from their largest magnitude or, if there is a minimum, relative to that: the
+/// formats of [`super::loops`].
 pub(in crate::simd) trait Block32<const BYTES: usize>: Codes<32, BYTES> {
     /// Writes a block's codes.
     fn pack(codes: &[u8; 32], block: &mut [u8; BYTES]);
@@ -41,7 +42,8 @@ macro_rules! with_codes {
 }
 pub(in crate::simd) use with_codes;
 
-/// Calls a function that is generic in [`Block32`] with the codes of a format; none for formats that every set has kernels of its own for.
+/// Calls a function that is generic in [`Block32`] with the codes of a format; `None` for formats that every set has
+/// its own kernels for.
 macro_rules! with_block32 {
     ($format:expr, $function:ident($($argument:expr),*)) => {{
         use $crate::simd::blocks::codes;
@@ -57,7 +59,8 @@ macro_rules! with_block32 {
 }
 pub(in crate::simd) use with_block32;
 
-/// Calls a function that is generic in [`Codes`] with those of a format whose blocks have several parts; none for the others.
+/// Calls a function that is generic in [`Codes`] with those of a format whose blocks have several parts; `None` for the
+/// others.
 macro_rules! with_parts {
     ($format:expr, $function:ident($($argument:expr),*)) => {{
         use $crate::simd::blocks::codes;
@@ -71,7 +74,7 @@ macro_rules! with_parts {
 }
 pub(in crate::simd) use with_parts;
 
-/// What codes without a sign are larger by than weights.
+/// Returns by how much unsigned codes are larger than weights.
 pub(in crate::simd) const fn offset_of(format: Format) -> i32 {
     -(format.codes().0 as i32)
 }
@@ -115,7 +118,7 @@ impl Codes<64, 18> for Q2_0 {
     #[inline(always)]
     fn unpack(block: &[u8; 18], codes: &mut [u8; 64]) {
         for (codes, &byte) in codes.as_chunks_mut::<4>().0.iter_mut().zip(&block[2..]) {
-            // Four fields to four bytes: 4 bits apart first, then 8.
+            // Moves four fields to four bytes: first 4 bits apart, then 8.
             let nibbles = (u32::from(byte) | u32::from(byte) << 12) & 0x000F_000F;
             let fields = (nibbles | nibbles << 6) & 0x0303_0303;
             *codes = fields.to_le_bytes();
@@ -254,7 +257,7 @@ where
     }
 }
 
-/// Signed bytes as codes 128 more.
+/// Converts signed bytes to codes larger by 128.
 #[inline(always)]
 pub(in crate::simd) fn flip(bytes: &[u8], out: &mut [u8]) {
     for (out, &byte) in out.iter_mut().zip(bytes) {
@@ -262,7 +265,7 @@ pub(in crate::simd) fn flip(bytes: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Code m in the lower half of byte m, code m + 16 in its upper half.
+/// Reads code m from the lower half of byte m, code m + 16 from its upper half.
 #[inline(always)]
 fn nibbles(bytes: &[u8], codes: &mut [u8; 32]) {
     for m in 0..16 {
@@ -271,7 +274,7 @@ fn nibbles(bytes: &[u8], codes: &mut [u8; 32]) {
     }
 }
 
-/// The inverse of [`nibbles`]; a code's fifth bit is left out.
+/// Does the inverse of [`nibbles`]; a code's fifth bit is left out.
 #[inline(always)]
 fn pack_nibbles(codes: &[u8; 32], bytes: &mut [u8]) {
     for m in 0..16 {
@@ -279,13 +282,13 @@ fn pack_nibbles(codes: &[u8; 32], bytes: &mut [u8]) {
     }
 }
 
-/// Four bytes of fifth bits, and [`pack_nibbles`].
+/// Writes four bytes of fifth bits, then [`pack_nibbles`].
 #[inline(always)]
 fn pack_fives(codes: &[u8; 32], bytes: &mut [u8]) {
     let (fifths, bytes) = bytes.split_at_mut(4);
     for (fifths, &eight) in fifths.iter_mut().zip(codes.as_chunks::<8>().0) {
         let bits = u64::from_le_bytes(eight) >> 4 & 0x0101_0101_0101_0101;
-        // Brings bit 0 of byte m to bit 56 + m; no two meet below.
+        // Moves bit 0 of byte m to bit 56 + m; no two collide below.
         *fifths = (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
     }
     pack_nibbles(codes, bytes);
@@ -300,7 +303,7 @@ fn fifths(bytes: &[u8], codes: &mut [u8; 32]) {
     }
 }
 
-/// The digits of bytes that hold five of `STRIDE` columns, or four.
+/// Reads the digits of bytes that hold five, or four, digits of `STRIDE` columns.
 #[inline(always)]
 pub(in crate::simd) fn digits<const STRIDE: usize>(bytes: &[u8], codes: &mut [u8]) {
     for (codes, power) in codes.chunks_exact_mut(STRIDE).zip([1u8, 3, 9, 27, 81]) {
@@ -310,7 +313,7 @@ pub(in crate::simd) fn digits<const STRIDE: usize>(bytes: &[u8], codes: &mut [u8
     }
 }
 
-/// An f16 of a block times 2²⁴, an integer. It is finite.
+/// Returns a finite f16 of a block times 2²⁴, which is an integer.
 #[inline]
 pub(in crate::simd) fn fixed(f16: f16) -> i64 {
     let bits = f16.to_bits();

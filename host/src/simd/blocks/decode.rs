@@ -1,12 +1,12 @@
-//! Floats of blocks, by loops over a set's vectors: codes of two bits, of four and digits choose among the products that a block's scale
-//! has with each.
+//! Decodes blocks to floats, with loops over a set's vectors: codes of two bits, of four bits, and digits select among
+//! the products of a block's scale with each code.
 
 use half::f16;
 use tercet_core::block::Format;
 
 use super::lanes::Choosing;
 
-/// As [`super::table::Decode`], of TQ1_0.
+/// As [`super::table::Decode`], for TQ1_0.
 #[inline(always)]
 pub(in crate::simd) fn tq1_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) -> usize {
     const POWERS: [u8; 16] = [1, 1, 1, 1, 3, 3, 3, 3, 9, 9, 9, 9, 27, 27, 27, 27];
@@ -16,7 +16,7 @@ pub(in crate::simd) fn tq1_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32])
         let (narrow, last) = out.split_at_mut(80);
         columns::<V, 32>(set, &block[..32], products, wide);
         columns::<V, 16>(set, &block[32..48], products, narrow);
-        // Four bytes of four digits each: those of the first digit, then of the second, and so on.
+        // Four bytes with four digits each: the first digits of all, then the second ones, and so on.
         let mut fractions = POWERS;
         for (m, fraction) in fractions.iter_mut().enumerate() {
             *fraction = fraction.wrapping_mul(block[48 + m % 4]);
@@ -30,7 +30,7 @@ pub(in crate::simd) fn tq1_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32])
     })
 }
 
-/// The floats of bytes that hold five digits each, a column of them.
+/// Writes the floats of bytes that hold five digits each, a column of them.
 #[inline(always)]
 fn columns<V: Choosing, const ROW: usize>(
     set: V,
@@ -50,7 +50,7 @@ fn columns<V: Choosing, const ROW: usize>(
     }
 }
 
-/// That of the products which the digit before fractions of 256 times 3 chooses, and the fractions that are left.
+/// Returns the products that the digit before fractions of 256 times 3 selects, and the remaining fractions.
 #[inline(always)]
 fn next_digit<V: Choosing>(
     set: V,
@@ -64,7 +64,7 @@ fn next_digit<V: Choosing>(
     )
 }
 
-/// As [`super::table::Decode`], of TQ2_0.
+/// As [`super::table::Decode`], for TQ2_0.
 #[inline(always)]
 pub(in crate::simd) fn tq2_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) -> usize {
     each::<V, 256, 66>(set, Format::Tq2_0, bytes, out, |block, scale, out| {
@@ -84,7 +84,7 @@ pub(in crate::simd) fn tq2_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32])
     })
 }
 
-/// As [`super::table::Decode`], of Q2_0.
+/// As [`super::table::Decode`], for Q2_0.
 #[inline(always)]
 pub(in crate::simd) fn q2_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) -> usize {
     each::<V, 64, 18>(set, Format::Q2_0, bytes, out, |block, scale, out| {
@@ -98,7 +98,7 @@ pub(in crate::simd) fn q2_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) 
     })
 }
 
-/// As [`super::table::Decode`], of Q8_0.
+/// As [`super::table::Decode`], for Q8_0.
 #[inline(always)]
 pub(in crate::simd) fn q8_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) -> usize {
     each::<V, 32, 34>(set, Format::Q8_0, bytes, out, |block, scale, out| {
@@ -112,7 +112,7 @@ pub(in crate::simd) fn q8_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) 
     })
 }
 
-/// As [`super::table::Decode`], of Q4_0.
+/// As [`super::table::Decode`], for Q4_0.
 #[inline(always)]
 pub(in crate::simd) fn q4_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) -> usize {
     each::<V, 32, 18>(set, Format::Q4_0, bytes, out, |block, scale, out| {
@@ -129,7 +129,7 @@ pub(in crate::simd) fn q4_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) 
     })
 }
 
-/// The products of a scale with −1, 0, 1 and 2, over and over.
+/// Returns the products of a scale with −1, 0, 1 and 2, repeated.
 #[inline(always)]
 fn four<V: Choosing>(set: V, scale: f32) -> V::Words {
     const CODES: [f32; 16] = {
@@ -164,10 +164,10 @@ fn each<V: Choosing, const LEN: usize, const BYTES: usize>(
     bytes.len() / BYTES
 }
 
-/// The functions of a set, which are compiled for its features, as a function from formats to them.
+/// Defines the functions of a set, compiled for its features, and a function from formats to them.
 macro_rules! decoders {
     ($set:ty, $features:literal) => {
-        /// The decoder of a format: whole blocks up to the first whose scale is not finite.
+        /// Returns the decoder of a format: it decodes whole blocks up to the first whose scale is not finite.
         fn decode(format: tercet_core::block::Format) -> Option<$crate::simd::blocks::Decode> {
             use tercet_core::block::Format;
 

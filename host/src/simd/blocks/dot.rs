@@ -1,9 +1,9 @@
-//! The exact sum of blocks' products with int8 activations, as many blocks at a time as a set has lanes.
+//! The exact sum of blocks' products with int8 activations, with as many blocks at a time as a set has lanes.
 
-/// Sums of scale · 2²⁴ · dot, of a block in each lane.
+/// Sums of scale · 2²⁴ · dot, with a block in each lane.
 ///
-/// A finite f16 times 2²⁴ is an integer of 11 bits times a power of two, below 2⁴⁰, and a block's product is at most 2¹⁹ in
-/// magnitude: a term has at most 59 bits, of which 30 count. So sums are kept in two parts.
+/// A finite f16 times 2²⁴ is an integer of 11 bits times a power of two, below 2⁴⁰, and a block's product is at most
+/// 2¹⁹ in magnitude: a term has at most 59 bits, of which 30 are significant. So sums are kept in two parts.
 ///
 /// # Safety
 /// Every function may be called only where the processor runs the implementor's set.
@@ -13,20 +13,22 @@ pub(in crate::simd) trait Terms: Copy {
 
     /// No terms.
     unsafe fn none() -> Self;
-    /// Adds those of a step's blocks; scales lie `apart` bytes after one another.
+    /// Adds the terms of a step's blocks; scales are `apart` bytes from one another.
     unsafe fn plus(self, dots: Self::Dots, scales: *const u8, apart: usize) -> Self;
-    /// The sum of at most [`SPILL`] steps; `None` where a scale was not finite.
+    /// Returns the sum of at most [`SPILL`] steps; `None` if a scale was not finite.
     unsafe fn total(self) -> Option<i128>;
 }
 
-/// Steps between sums of lanes: twice as many terms, of 40 bits or the upper 27 and the lower 32 of 59, leave 64 bits room.
+/// Steps between sums of lanes: so many terms, of 40 bits or of the upper 27 and the lower 32 of 59, twice per step,
+/// fit 64 bits.
 const SPILL: usize = 1 << 16;
 
-/// Values of blocks that are so short that a step of them is always whole.
+/// Blocks with at most this many values are so short that a step of them is always whole.
 const SHORT: usize = 32;
 
-/// Σ scale · 2²⁴ · dot over whole blocks, `STEP` at a time, one for each lane of the terms; `None` where a scale is not finite. `dots`
-/// gives the products of a step, of fewer blocks at the end unless they are [`SHORT`], and `at` is where a scale lies in its block.
+/// Returns Σ scale · 2²⁴ · dot over whole blocks, `STEP` at a time, one for each lane of the terms; `None` if a scale
+/// is not finite. `dots` returns the products of a step, with fewer blocks at the end unless they are [`SHORT`], and
+/// `at` is the place of a scale in its block.
 ///
 /// # Safety
 /// The processor runs the set.
@@ -73,7 +75,7 @@ pub(in crate::simd) unsafe fn blocks<
     Some(total)
 }
 
-/// A scale as it is stored.
+/// Returns a scale in its stored form.
 ///
 /// # Safety
 /// Two bytes lie there.

@@ -1,5 +1,5 @@
-//! Blocks of 32 codes by loops that are written once, over a set's vectors and products: for formats that a set has no kernels of its own for.
-//! [`by_loops`] makes the set's functions, of these and of [`super::parts`].
+//! Blocks of 32 codes, with loops that are written once over a set's vectors and products: for formats that a set has
+//! no kernels of its own for. [`by_loops`] makes the set's functions from these and from [`super::parts`].
 
 use tercet_core::number::bits;
 
@@ -8,10 +8,10 @@ use super::lanes::Lanes;
 use crate::simd::linear::{Activations, Start};
 use crate::simd::search::dots::DotProducts;
 
-/// 2⁻¹⁰⁰: from there on a scale and its reciprocal are normal.
+/// 2⁻¹⁰⁰: from here on a scale and its reciprocal are normal.
 const TINY: f32 = f32::from_bits(27 << 23);
 
-/// Blocks whose products are found at once.
+/// Blocks whose products are computed at once.
 const FOUR: usize = 4;
 
 /// As [`super::table::Decode`].
@@ -40,7 +40,7 @@ pub(in crate::simd) fn decode<V: Lanes, C: Block32<BYTES>, const BYTES: usize>(
     bytes.len() / BYTES
 }
 
-/// Products of up to four blocks with activations, whose sums are `sums`; modulo 2³².
+/// Computes the products of up to four blocks with activations, whose sums are `sums`; modulo 2³².
 #[inline(always)]
 fn products<S: DotProducts, C: Block32<BYTES>, const BYTES: usize>(
     set: S,
@@ -72,7 +72,7 @@ fn add<S: DotProducts>(set: S, mut sums: S::Sums, codes: &[u8; 32], x: &[i8; 32]
     sums
 }
 
-/// Sums of up to four blocks of activations.
+/// Returns the sums of up to four blocks of activations.
 #[inline(always)]
 fn sums<S: DotProducts>(set: S, x: &[[i8; 32]]) -> [i32; FOUR] {
     let mut found = [set.start(0); FOUR];
@@ -82,7 +82,7 @@ fn sums<S: DotProducts>(set: S, x: &[[i8; 32]]) -> [i32; FOUR] {
     set.totals(found).map(|sum| sum / (1 + S::ABOVE))
 }
 
-/// Σ weight · x of a block times 2²⁴, below 2⁶⁰ in magnitude; see [`tercet_core::block::dot_fixed`].
+/// Returns Σ weight · x of a block times 2²⁴, below 2⁶⁰ in magnitude; see [`tercet_core::block::dot_fixed`].
 #[inline(always)]
 fn term<C: Block32<BYTES>, const BYTES: usize>(block: &[u8; BYTES], dot: i32, sum: i32) -> i64 {
     let term = fixed(C::FORMAT.scale(block)) * i64::from(dot);
@@ -121,7 +121,7 @@ pub(in crate::simd) fn dot<S: DotProducts, C: Block32<BYTES>, const BYTES: usize
     Some(wide + i128::from(narrow))
 }
 
-/// Activations as they lie, and their sums over blocks.
+/// Stores the activations in order, and their sums over blocks.
 #[inline(always)]
 pub(in crate::simd) fn prepare<S: DotProducts>(set: S, x: &[i8], activations: &mut Activations) {
     activations.set(x);
@@ -133,7 +133,7 @@ pub(in crate::simd) fn prepare<S: DotProducts>(set: S, x: &[i8], activations: &m
     }
 }
 
-/// Sums of rows of blocks; see [`crate::simd::linear::WideRows`].
+/// Computes the sums of rows of blocks; see [`crate::simd::linear::WideRows`].
 #[inline(always)]
 pub(in crate::simd) fn rows<S: DotProducts, C: Block32<BYTES>, const BYTES: usize>(
     set: S,
@@ -197,7 +197,7 @@ pub(in crate::simd) fn encode<V: Lanes, C: Block32<BYTES>, const BYTES: usize>(
     values.len() / 32
 }
 
-/// `trunc(fl(fl(fl(x − from) · inverse) + half))`, at most `most`.
+/// Returns `trunc(fl(fl(fl(x − from) · inverse) + half))`, at most `most`.
 #[inline(always)]
 fn stored<V: Lanes>(
     set: V,
@@ -218,10 +218,10 @@ fn stored<V: Lanes>(
     codes
 }
 
-/// The smallest and the largest value, of zeros the first one; none where one is not finite.
+/// Returns the smallest and the largest value, of zeros the first one; `None` if one is not finite.
 #[inline(always)]
 fn extremes<V: Lanes>(set: V, values: &[f32; 32]) -> Option<(f32, f32)> {
-    // Integers with signs that order as the values do, −0 just below +0.
+    // Signed integers that are ordered like the values, with −0 just below +0.
     let magnitude = set.splat(i32::MAX);
     let (zero, ones) = (set.splat(0), set.splat(-1));
     let (mut highest, mut lowest) = (set.splat(i32::MIN), set.splat(i32::MIN));
@@ -248,7 +248,7 @@ fn extremes<V: Lanes>(set: V, values: &[f32; 32]) -> Option<(f32, f32)> {
     Some((first(min), first(max)))
 }
 
-/// The first value of the largest magnitude; +0 for zeros.
+/// Returns the first value of the largest magnitude; +0 for zeros.
 #[inline(always)]
 fn first_of_largest(values: &[f32; 32], min: f32, max: f32) -> f32 {
     if max > -min {
@@ -261,10 +261,10 @@ fn first_of_largest(values: &[f32; 32], min: f32, max: f32) -> f32 {
     }
 }
 
-/// Functions of a set for the formats, by loops that are compiled for its features.
+/// Defines a set's functions for the formats, with loops that are compiled for its features.
 macro_rules! by_loops {
     ($set:ty, $features:literal: $($function:ident),+) => {
-        /// What the set has no kernels of its own for; none for formats that every set has its own for.
+        /// Functions that the set has no kernels of its own for; `None` for formats that every set has its own for.
         pub(in crate::simd) mod loops {
             use tercet_core::block::Format;
 
@@ -274,7 +274,7 @@ macro_rules! by_loops {
         }
     };
     (@decode $set:ty, $features:literal) => {
-        /// The decoder of a format.
+        /// Returns the decoder of a format.
         pub(in crate::simd) fn decode(format: Format) -> Option<$crate::simd::blocks::Decode> {
             fn of<C: Block32<BYTES>, const BYTES: usize>() -> $crate::simd::blocks::Decode {
                 #[target_feature(enable = $features)]
@@ -301,7 +301,7 @@ macro_rules! by_loops {
         }
     };
     (@dot $set:ty, $features:literal) => {
-        /// The product of a format's blocks.
+        /// Returns the product of a format's blocks.
         pub(in crate::simd) fn dot(format: Format) -> Option<$crate::simd::blocks::Dot> {
             fn of<C: Block32<BYTES>, const BYTES: usize>() -> $crate::simd::blocks::Dot {
                 #[target_feature(enable = $features)]
@@ -331,7 +331,7 @@ macro_rules! by_loops {
         }
     };
     (@encode $set:ty, $features:literal) => {
-        /// The encoder of a format.
+        /// Returns the encoder of a format.
         pub(in crate::simd) fn encode(format: Format) -> Option<$crate::simd::blocks::Encode> {
             fn of<C: Block32<BYTES>, const BYTES: usize>() -> $crate::simd::blocks::Encode {
                 #[target_feature(enable = $features)]
@@ -347,7 +347,7 @@ macro_rules! by_loops {
         }
     };
     (@vector $set:ty, $features:literal) => {
-        /// Rows of a format by a vector.
+        /// Returns the kernel for rows of a format times a vector.
         pub(in crate::simd) fn vector(format: Format) -> Option<$crate::simd::linear::Vector> {
             use $crate::simd::linear::{Activations, Rows, Vector};
 

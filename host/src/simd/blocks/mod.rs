@@ -1,8 +1,8 @@
-//! Block formats: encoding, decoding and products, by the kernels of a set and core's loops.
+//! Block formats: encoding, decoding and products, with the kernels of a set and core's loops.
 //!
-//! Kernels work on ordinary blocks: finite values, a scale that f16 holds, no doubt about a rounding. What is left (errors,
-//! blocks that flush, sums next to a tie) goes block by block to [`tercet_core::block`], so there is one place that says
-//! what it means.
+//! Kernels process ordinary blocks: finite values, a scale that f16 can hold, and no doubt about a rounding. The others
+//! (errors, blocks that flush, sums next to a tie) are passed block by block to [`tercet_core::block`], so that one
+//! place defines their results.
 
 pub(in crate::simd) mod codes;
 #[cfg(target_arch = "x86_64")]
@@ -27,7 +27,7 @@ use self::table::Pack;
 use super::past::{CopyPast, past};
 use super::{Backend, Stores};
 
-/// Blocks that core takes where an encoder stopped: what encoders look at together.
+/// Blocks that core encodes where an encoder stopped: those that encoders read together.
 const STEP: usize = 16;
 
 impl Backend {
@@ -48,12 +48,12 @@ impl Backend {
             {
                 blocks.encode(format, rule, scale, values, out)
             }
-            // What is wrong with lengths or rules is for core to say.
+            // Core reports wrong lengths or rules.
             _ => block::encode(format, rule, scale, values, out),
         }
     }
 
-    /// As [`block::decode`]. Before another thread may read the floats, [`Stores::finish`] is called.
+    /// As [`block::decode`]. Call [`Stores::finish`] before another thread reads the floats.
     pub(crate) fn decode_blocks(
         self,
         format: Format,
@@ -91,13 +91,13 @@ impl Backend {
         }
     }
 
-    /// The loop that copies floats past the caches, where the backend has one.
+    /// Returns the loop that copies floats around the caches, if the backend has one.
     pub(super) fn copy_past(self) -> Option<CopyPast> {
         self.kernels().blocks.and_then(|blocks| blocks.stream)
     }
 }
 
-/// The methods take lengths that fit each other.
+/// The methods require matching lengths.
 impl Blocks {
     fn encode(
         &self,
@@ -130,7 +130,7 @@ impl Blocks {
             .map_err(|error| moved(error, done, format))
     }
 
-    /// Decodes past the caches. A part is whole blocks of every format.
+    /// Decodes around the caches. A part is whole blocks of every format.
     fn decode_past(
         &self,
         format: Format,
@@ -153,7 +153,7 @@ impl Blocks {
     }
 }
 
-/// Encodes by a kernel, and by core the blocks at which it stops.
+/// Encodes with a kernel; core encodes the blocks at which it stops.
 fn runs(
     format: Format,
     kernel: Encode,
@@ -182,7 +182,7 @@ fn runs(
     Ok(whole)
 }
 
-/// Encodes the blocks that follow on those in `whole`, and counts them there.
+/// Encodes the blocks after those in `whole`, and counts them there.
 fn by_core(
     format: Format,
     (rule, scale): (Rule, ScaleRule),
@@ -197,7 +197,7 @@ fn by_core(
     Ok(())
 }
 
-/// The error of blocks that start at block `start`, seen from the whole.
+/// Converts the error of blocks that start at block `start` to one of the whole.
 pub(crate) fn moved(error: BlockError, start: usize, format: Format) -> BlockError {
     match error {
         BlockError::NotFinite { index } => BlockError::NotFinite {

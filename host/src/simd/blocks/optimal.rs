@@ -1,18 +1,18 @@
-//! The least squared error of one block, without sorting it.
+//! Finds the least squared error of one block, without sorting it.
 //!
-//! In terms of [`tercet_core::quant::optimal`]: let K be the best set, S its sum of magnitudes, k its size and s = S/k. Dropping its
-//! smallest magnitude v does not raise f, which gives `v ≥ s/2 + v²/(2S)`; nor does adding the next one, v', which gives v' < s/2. So K is
-//! exactly the values with |x| ≥ t for t = s/2: a fixed point of G(t) = half the mean of the |x| ≥ t. G never falls as t
-//! grows (what it leaves out lies below the mean of the rest). So from a bound below every fixed point, G leads to a
-//! better one, and likewise from above. Three or four steps from both ends leave few values or none between, and only sets that end
-//! among those are compared, by `S_a²·k_b > S_b²·k_a`.
+//! In terms of [`tercet_core::quant::optimal`]: let K be the best set, S its sum of magnitudes, k its size and s = S/k.
+//! Dropping its smallest magnitude v does not raise f, which gives `v ≥ s/2 + v²/(2S)`; nor does adding the next one,
+//! v', which gives v' < s/2. So K is exactly the values with |x| ≥ t for t = s/2: a fixed point of G(t) = half the mean
+//! of the |x| ≥ t. G never falls as t grows (what it leaves out lies below the mean of the rest). So from a bound below
+//! every fixed point, G leads to a better one, and likewise from above. Three or four steps from both ends leave few or
+//! no values between, and only sets that end among those are compared, by `S_a²·k_b > S_b²·k_a`.
 
 use super::{Cut, Values};
 
 /// The values that get a code.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Best {
-    /// No coded magnitude lies below, no other above or at it.
+    /// No coded magnitude is below it, and no other magnitude is at or above it.
     pub(super) least: f32,
     /// Their sum.
     pub(super) sum: f64,
@@ -20,16 +20,17 @@ pub(super) struct Best {
     pub(super) count: u32,
 }
 
-/// More steps than that do not pay: the bounds stand still, or almost.
+/// More steps do not pay off: the bounds no longer move, or hardly.
 const STEPS: usize = 12;
-/// More values than that between the bounds are for core's sorting network.
+/// If there are more values between the bounds, core's sorting network is used.
 const BETWEEN: usize = 64;
-/// What the bounds move outwards, relatively: more than the at most 70 roundings of a step, each 2⁻²⁴.
+/// Relative amount by which the bounds are widened: more than the at most 70 roundings of a step, each 2⁻²⁴.
 const SLACK: f32 = 1.0 / 65_536.0;
 
-/// The best set of the values of a block with a largest magnitude between 2⁻¹⁰⁰ and 2¹⁰⁰; `None` where f64 cannot tell.
+/// Returns the best set of the values of a block with a largest magnitude between 2⁻¹⁰⁰ and 2¹⁰⁰; `None` if f64 cannot
+/// decide.
 pub(super) fn of(kernels: &Values, values: &[f32], largest: f32) -> Option<Best> {
-    // Every mean lies between 0 and the largest magnitude.
+    // Every mean is between 0 and the largest magnitude.
     let mut bounds = [0.0, largest / 2.0];
     let mut counts = [u32::MAX; 2];
     for _ in 0..STEPS {
@@ -65,10 +66,10 @@ pub(super) fn of(kernels: &Values, values: &[f32], largest: f32) -> Option<Best>
     best(base, &mut between[..len])
 }
 
-/// The best of a set and its extensions by the largest of `next`, all of which are finite and not zero.
+/// Returns the best of a set and its extensions by the largest of `next`, all of which are finite and not zero.
 ///
-/// A coded magnitude is at least half the mean of 256 and so 2⁻⁹ of the largest; a sum of such takes 24 + 9 + 8 bits, and is exact. The
-/// sides of a comparison are off by two roundings each.
+/// A coded magnitude is at least half the mean of 256 and so 2⁻⁹ of the largest; a sum of these takes 24 + 9 + 8 bits,
+/// and is exact. Each side of a comparison has two rounding errors.
 fn best(base: Best, next: &mut [f32]) -> Option<Best> {
     const MARGIN: f64 = 1.0 + 1.0 / (1u64 << 48) as f64;
     next.sort_unstable_by_key(|x| std::cmp::Reverse(x.to_bits()));

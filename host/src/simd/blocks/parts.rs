@@ -1,5 +1,5 @@
-//! Blocks of several parts, the K-quants, by loops that are written once, over a set's vectors and products; [`super::by_loops`] makes the
-//! set's functions.
+//! Blocks of several parts, the K-quants, with loops that are written once over a set's vectors and products;
+//! [`super::by_loops`] makes the set's functions.
 
 use tercet_core::block::Format;
 
@@ -8,13 +8,13 @@ use super::lanes::Lanes;
 use crate::simd::linear::{Activations, Line, Start};
 use crate::simd::search::dots::DotProducts;
 
-/// Values of a block, of each of these formats.
+/// Values per block, in each of these formats.
 const LEN: usize = 256;
 
-/// The most parts of a block.
+/// Maximum number of parts per block.
 const MOST: usize = 16;
 
-/// Parts whose products are found at once.
+/// Parts whose products are computed at once.
 const FOUR: usize = 4;
 
 /// As [`super::table::Decode`].
@@ -49,7 +49,7 @@ pub(in crate::simd) fn decode<V: Lanes, C: Codes<LEN, BYTES>, const BYTES: usize
     bytes.len() / BYTES
 }
 
-/// Sums of a block's activations over its parts.
+/// Returns the sums of a block's activations over its parts.
 #[inline(always)]
 fn sums(format: Format, x: &[i8; LEN]) -> [i32; MOST] {
     let mut sums = [0; MOST];
@@ -59,9 +59,10 @@ fn sums(format: Format, x: &[i8; LEN]) -> [i32; MOST] {
     sums
 }
 
-/// Σ factor · Σ weight · x over a block's parts, of which each is at most 2⁷ · 2¹⁶ in magnitude, and Σ factor · Σ x.
+/// Returns Σ factor · Σ weight · x over a block's parts, each of which is at most 2⁷ · 2¹⁶ in magnitude, and Σ factor ·
+/// Σ x.
 ///
-/// Takes a block, its activations, and the sums of these over its parts.
+/// The arguments are a block, its activations, and the sums of these over its parts.
 #[inline(always)]
 pub(in crate::simd) fn products<S: DotProducts, C: Codes<LEN, BYTES>, const BYTES: usize>(
     set: S,
@@ -77,7 +78,7 @@ pub(in crate::simd) fn products<S: DotProducts, C: Codes<LEN, BYTES>, const BYTE
     for four in 0..const { C::FORMAT.parts() / FOUR } {
         let mut found = [set.start(0); FOUR];
         for (found, part) in found.iter_mut().zip(FOUR * four..) {
-            // Products of codes that are too large begin with what is too much.
+            // Products of codes that are too large begin with the excess subtracted.
             *found = set.start(-above * sums[part]);
             for at in (0..len).step_by(S::STEP.min(len)) {
                 let (from, left) = (part * len + at, len - at);
@@ -97,7 +98,7 @@ pub(in crate::simd) fn products<S: DotProducts, C: Codes<LEN, BYTES>, const BYTE
     (of_scale, of_min)
 }
 
-/// As [`super::table::Dot`], by the [`products`] of a set.
+/// As [`super::table::Dot`], with the [`products`] of a set.
 #[inline(always)]
 pub(in crate::simd) fn dot<C: Codes<LEN, BYTES>, const BYTES: usize>(
     bytes: &[u8],
@@ -119,7 +120,7 @@ pub(in crate::simd) fn dot<C: Codes<LEN, BYTES>, const BYTES: usize>(
     Some(total)
 }
 
-/// Activations as they lie, and their sums over the parts of each block.
+/// Stores the activations in order, and their sums over the parts of each block.
 #[inline(always)]
 pub(in crate::simd) fn prepare<C: Codes<LEN, BYTES>, const BYTES: usize>(
     x: &[i8],
@@ -130,7 +131,7 @@ pub(in crate::simd) fn prepare<C: Codes<LEN, BYTES>, const BYTES: usize>(
     activations.start = blocks.map(|x| Start(sums(C::FORMAT, x))).collect();
 }
 
-/// Sums of rows of blocks, by the [`products`] of a set; see [`crate::simd::linear::WideRows`].
+/// Computes the sums of rows of blocks, with the [`products`] of a set; see [`crate::simd::linear::WideRows`].
 #[inline(always)]
 pub(in crate::simd) fn rows<C: Codes<LEN, BYTES>, const BYTES: usize>(
     bytes: &[u8],

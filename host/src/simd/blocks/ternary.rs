@@ -1,4 +1,4 @@
-//! Ternary blocks by any rule: what to code, at what scale.
+//! Encodes ternary blocks with any rule: decides the coded values and the scale.
 
 use tercet_core::block::{BlockError, Encoded, Format};
 use tercet_core::number::bits;
@@ -6,7 +6,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 
 use super::{Pack, Values, by_core, optimal};
 
-/// What becomes ±1: the x with `fl(|x| · factor) >= least`; none where `least` is NaN.
+/// The values that become ±1: the x with `fl(|x| · factor) >= least`; none if `least` is NaN.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simd) struct Cut {
     pub(in crate::simd) factor: f32,
@@ -20,16 +20,16 @@ impl Cut {
         least: f32::NAN,
     };
 
-    /// The magnitudes from `least` on.
+    /// Returns the cut for magnitudes from `least` on.
     pub(super) const fn from(least: f32) -> Self {
         Self { factor: 1.0, least }
     }
 }
 
-/// 2⁻¹⁰⁰ and 2¹⁰⁰: between them neither a reciprocal nor a mean of 256 values is subnormal or infinite, nor a sum.
+/// 2⁻¹⁰⁰ and 2¹⁰⁰: between them no reciprocal, no mean of 256 values and no sum is subnormal or infinite.
 const ORDINARY: std::ops::Range<u32> = (27 << 23)..(227 << 23);
 
-/// As [`tercet_core::block::encode`], of a ternary format. The lengths must fit each other.
+/// As [`tercet_core::block::encode`], for a ternary format. The lengths must match.
 pub(super) fn encode<const LEN: usize, const BYTES: usize>(
     format: Format,
     kernels: &Values,
@@ -54,10 +54,10 @@ pub(super) fn encode<const LEN: usize, const BYTES: usize>(
     Ok(whole)
 }
 
-/// As [`tercet_core::quant::ternary::decide`]; `None` for what is not ordinary.
+/// As [`tercet_core::quant::ternary::decide`]; `None` for blocks that are not ordinary.
 ///
-/// The thresholds there and the cuts here are the same: a rule's own comparison, over the largest magnitude's or the mean's
-/// reciprocal, which are finite for ordinary blocks.
+/// The thresholds there and the cuts here are the same: a rule's own comparison, over the reciprocal of the largest
+/// magnitude or of the mean, which are finite for ordinary blocks.
 fn decide(
     kernels: &Values,
     (rule, scale_rule): (Rule, ScaleRule),
@@ -113,12 +113,12 @@ fn decide(
     }
 }
 
-/// `sum / count` rounded once to f32, where the sum of up to 256 magnitudes is only known up to f64's roundings; `None` where those may
-/// decide.
+/// Returns `sum / count` rounded once to f32, for a sum of up to 256 magnitudes that is known only up to f64's rounding
+/// errors; `None` if these could change the result.
 ///
-/// A sum is off by at most 255 roundings and the quotient by one more, each at most 2⁻⁵³ of the value and so one unit of the quotient's
-/// last place. Farther than those from a tie between two f32, the rounded quotient is that of the exact sum. The caller knows that it
-/// is normal in f32.
+/// A sum has at most 255 rounding errors and the quotient one more, each at most 2⁻⁵³ of the value and so one unit of
+/// the quotient's last place. If the quotient is farther than those from a tie between two f32, its rounded value is
+/// that of the exact sum. The caller knows that it is normal in f32.
 fn mean(sum: f64, count: u32) -> Option<f32> {
     const DROPPED: u64 = 1 << (53 - 24);
     let quotient = sum / f64::from(count);

@@ -1,14 +1,14 @@
-//! What is asked of a ternary block's values, by loops over a set's vectors; contracts as in the table.
+//! The functions on a ternary block's values, with loops over a set's vectors; contracts as in the table.
 
 use super::Cut;
 use super::lanes::Lanes;
 
-/// The largest pattern of a magnitude.
+/// Returns the largest pattern of a magnitude.
 #[inline(always)]
 pub(in crate::simd) fn largest<V: Lanes>(set: V, values: &[f32]) -> u32 {
     let mut largest = [set.splat(0); 4];
     for step in values.chunks_exact(4 * set.lanes()) {
-        // The first look at a block.
+        // This is the first read of a block.
         for line in step.chunks_exact(16) {
             set.ask(line);
         }
@@ -21,7 +21,7 @@ pub(in crate::simd) fn largest<V: Lanes>(set: V, values: &[f32]) -> u32 {
         .cast_unsigned()
 }
 
-/// Σ|x| in f64.
+/// Returns Σ|x| in f64.
 #[inline(always)]
 pub(in crate::simd) fn sum<V: Lanes>(set: V, values: &[f32]) -> f64 {
     let mut sums = [[set.splat_f64(0.0); 2]; 2];
@@ -33,7 +33,7 @@ pub(in crate::simd) fn sum<V: Lanes>(set: V, values: &[f32]) -> f64 {
     total(set, sums)
 }
 
-/// Σ|x| of what a cut codes, and how many.
+/// Returns Σ|x| of the values that a cut encodes, and their number.
 #[inline(always)]
 pub(in crate::simd) fn coded<V: Lanes>(set: V, values: &[f32], cut: Cut) -> (f64, u32) {
     let [factor, least] = [cut.factor, cut.least].map(|x| set.pattern(x.to_bits()));
@@ -50,7 +50,7 @@ pub(in crate::simd) fn coded<V: Lanes>(set: V, values: &[f32], cut: Cut) -> (f64
     (total(set, sums), set.counted(count))
 }
 
-/// Σ|x| in f32 and the number of |x| ≥ a bound, for two bounds.
+/// Returns Σ|x| in f32 and the number of |x| ≥ a bound, for two bounds.
 #[inline(always)]
 pub(in crate::simd) fn tails<V: Lanes>(
     set: V,
@@ -89,7 +89,7 @@ pub(in crate::simd) fn between<V: Lanes>(
     let mut len = 0;
     for values in values.chunks_exact(set.lanes()) {
         let x = magnitude(set, values);
-        // Both are magnitudes of numbers, whose patterns order as they do.
+        // Both are magnitudes of numbers, whose patterns have the same order.
         let found = set.both(set.reaches_f32(x, low), set.exceeds(high, x));
         if set.bits(found) == 0 {
             continue;
@@ -101,14 +101,15 @@ pub(in crate::simd) fn between<V: Lanes>(
     len
 }
 
-/// The magnitudes of a vector's values.
+/// Returns the magnitudes of a vector's values.
 #[inline(always)]
 fn magnitude<V: Lanes>(set: V, x: &[f32]) -> V::Words {
     set.and(set.read(x), set.splat(i32::MAX))
 }
 
-/// All lanes of sums of |x| · 2⁻⁸⁹⁶, which is what magnitudes are widened to (see [`crate::simd::exact`]), in ones. A block's largest magnitude
-/// is at least 2⁻¹⁰⁰, so a sum that holds it is normal there; what is subnormal there is a multiple of 2⁻¹⁰⁴⁵, and adds exactly.
+/// Returns the sum of all lanes in ones. The lanes are sums of |x| · 2⁻⁸⁹⁶, the form of widened magnitudes (see
+/// [`crate::simd::exact`]). A block's largest magnitude is at least 2⁻¹⁰⁰, so a sum that contains it is normal there;
+/// subnormal lanes are multiples of 2⁻¹⁰⁴⁵, and add exactly.
 #[inline(always)]
 fn total<V: Lanes>(set: V, [[a, b], [c, d]]: [[V::Doubles; 2]; 2]) -> f64 {
     /// 2⁴⁴⁸.
@@ -117,7 +118,7 @@ fn total<V: Lanes>(set: V, [[a, b], [c, d]]: [[V::Doubles; 2]; 2]) -> f64 {
     sum * HALF * HALF
 }
 
-/// The functions of a set, which are compiled for its features.
+/// Defines the functions of a set, compiled for its features.
 macro_rules! values {
     ($set:ty, $features:literal) => {{
         use $crate::simd::blocks::{Cut, Values, values};

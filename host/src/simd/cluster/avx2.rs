@@ -1,4 +1,4 @@
-//! Clustering, 8 points a vector, by `vpmaddwd` on widened pairs.
+//! Clustering, 8 points per vector, with `vpmaddwd` on widened pairs.
 
 use std::arch::x86_64::*;
 

@@ -1,4 +1,4 @@
-//! Clustering, 16 points a vector, by `vpdpbusd`.
+//! Clustering, 16 points per vector, with `vpdpbusd`.
 
 use std::arch::x86_64::*;
 
@@ -11,7 +11,7 @@ use crate::simd::vectors::operations;
 pub(in crate::simd) struct Avx512Vnni(Avx512);
 
 impl Avx512Vnni {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     pub(in crate::simd) fn here() -> Self {

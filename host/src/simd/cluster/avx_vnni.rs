@@ -1,4 +1,4 @@
-//! Clustering, 8 points a vector, by `vpdpbusd`.
+//! Clustering, 8 points per vector, with `vpdpbusd`.
 
 use std::arch::x86_64::*;
 
@@ -11,7 +11,7 @@ use crate::simd::vectors::operations;
 pub(in crate::simd) struct AvxVnni(Avx2);
 
 impl AvxVnni {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "avx2,avxvnni,f16c,fma")]
     pub(in crate::simd) fn here() -> Self {

@@ -1,4 +1,4 @@
-//! Clustering, 4 points a vector, by `sdot`.
+//! Clustering, 4 points per vector, with `sdot`.
 
 use std::arch::aarch64::*;
 use std::arch::asm;
@@ -11,7 +11,7 @@ use crate::simd::neon::vectors::Neon;
 pub(in crate::simd) struct DotProd(Neon);
 
 impl DotProd {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "neon,dotprod")]
     pub(in crate::simd) fn here() -> Self {
@@ -33,7 +33,7 @@ impl Products for DotProd {
         [coordinates; 2]
     }
 
-    /// By assembly: its intrinsic is not stable.
+    /// In assembly, because its intrinsic is not stable.
     #[inline(always)]
     fn product(self, sum: int32x4_t, points: int32x4_t, centroid: int32x4_t) -> int32x4_t {
         let mut sum = sum;

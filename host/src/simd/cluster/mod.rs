@@ -1,8 +1,8 @@
-//! Clustering: what the kernels of a set do to points, and the plain loops.
+//! Clustering: a set's kernels on points, and the plain loops.
 //!
-//! A tile of 64 points is turned so that a vector holds four coordinates of one point in each lane; every centroid's
-//! coordinates are broadcast to it. So the products of a point with all centroids meet in one lane, the nearest is kept
-//! there without a step across lanes, and no lane idles whatever the number of clusters.
+//! A tile of 64 points is transposed so that each lane of a vector holds four coordinates of one point; every
+//! centroid's coordinates are broadcast to it. So all products of a point with centroids are in one lane, the nearest
+//! is kept there without a step across lanes, and no lane is idle for any number of clusters.
 
 mod packed;
 mod sums;
@@ -25,7 +25,7 @@ use self::products::Format;
 /// Points of a tile.
 pub(crate) const TILE: usize = 64;
 
-/// 64 bytes that do not straddle lines of the cache.
+/// 64 bytes that do not straddle cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(in crate::simd) struct Line(
@@ -46,8 +46,8 @@ fn flat_mut(lines: &mut [Line]) -> &mut [i32] {
     unsafe { core::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * 16) }
 }
 
-/// What a job needs beside its points: a turned tile and a few arrays of one value a point. Grows to 64 · d bytes, twice that
-/// on sets without byte products.
+/// A job's scratch beside its points: a transposed tile and a few arrays with one value per point. Grows to 64 · d
+/// bytes, twice that for sets without byte products.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scratch {
     turned: Vec<Line>,
@@ -60,33 +60,33 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// For each tile of the last [`Cluster::assign`] a bit for each point whose label changed, and the labels that its points had
-    /// before.
+    /// Returns for each tile of the last [`Cluster::assign`] a bit for each point with a changed label, and the earlier
+    /// labels of its points.
     pub(crate) fn moved(&self) -> impl Iterator<Item = (u64, &[u32])> {
         self.changed.iter().copied().zip(self.old.chunks(TILE))
     }
 
-    /// Begins an assignment of points that have these labels.
+    /// Begins an assignment of points with these labels.
     pub(in crate::simd) fn begin(&mut self, labels: &[u32]) {
         self.old.clear();
         self.old.extend_from_slice(labels);
         self.changed.clear();
     }
 
-    /// Says which points of the next tile changed.
+    /// Records which points of the next tile changed.
     pub(in crate::simd) fn found(&mut self, changed: u64) {
         self.changed.push(changed);
     }
 }
 
-/// What clustering does to points, for one instruction set.
+/// The clustering functions of one instruction set.
 ///
-/// The functions may use that set, so they are called through the safe methods, which a [`Backend`](super::Backend) leads to. A set whose
-/// products of tiles are of another kind brings a function for `assign` and a format of its own.
+/// The functions may use that set, so they are called through the safe methods, which a [`Backend`](super::Backend)
+/// gives access to. A set with another kind of tile products provides its own function for `assign` and its own format.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(in crate::simd) format: Option<Format>,
-    /// Points that `assign` takes at once, whole tiles: more than one where a call costs.
+    /// Points that `assign` processes at once, in whole tiles: more than one if a call is expensive.
     pub(crate) span: usize,
     pub(in crate::simd) assign: Assign,
     pub(in crate::simd) each: Each,
@@ -122,17 +122,18 @@ pub(in crate::simd) const SCALAR: Cluster = Cluster {
 };
 
 impl Cluster {
-    /// Room for centroids.
+    /// Returns room for centroids.
     pub(crate) const fn packed(&self) -> Packed {
         Packed::new(self.format)
     }
 
-    /// Gives points, as many as `labels`, at most [`Cluster::span`], the labels of their nearest centroids, the lowest of
-    /// equals, and their squared distances; [`Scratch::moved`] then says which changed. Returns Σ D²; where distances are not written,
-    /// less the points' [`Cluster::lengths`] as of i32, modulo 2⁶⁴.
+    /// Gives points, as many as `labels`, at most [`Cluster::span`], the labels of their nearest centroids, with ties
+    /// to the lowest, and their squared distances; [`Scratch::moved`] then returns which changed. Returns Σ D²; if
+    /// distances are not written, less the points' [`Cluster::lengths`], as i32, modulo 2⁶⁴.
     ///
-    /// `rows` begins with the first of them and may go on; kernels read on to whole 16s of a row where it does. `lengths`
-    /// are what [`Cluster::lengths`] says of the points. Both `lengths` and `distances` may be empty: then nothing but labels is written.
+    /// `rows` begins with the first of them and may continue; then kernels read up to whole 16s of a row. `lengths` are
+    /// those of [`Cluster::lengths`] for the points. Both `lengths` and `distances` may be empty: then only labels are
+    /// written.
     pub(crate) fn assign(
         &self,
         rows: &[i8],
@@ -151,8 +152,8 @@ impl Cluster {
         unsafe { (self.assign)(rows, lengths, packed, scratch, labels, distances) }
     }
 
-    /// The squared distances of a tile's points, as many as `lengths`, to every packed centroid: those to centroid c begin at
-    /// `out[TILE * c]`.
+    /// Computes the squared distances of a tile's points, as many as `lengths`, to every packed centroid: those to
+    /// centroid c begin at `out[TILE * c]`.
     pub(crate) fn each(
         &self,
         rows: &[i8],
@@ -174,26 +175,26 @@ impl Cluster {
         unsafe { (self.sum)(sums, change) }
     }
 
-    /// Adds what was gained to a problem's sums and counts; nothing is left.
+    /// Adds the gains to a problem's sums and counts, and resets them.
     pub(crate) fn drain(&self, gained: &mut Sums, sums: &mut [i64], counts: &mut [u64]) {
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         unsafe { (self.drain)(gained, sums, counts) }
     }
 
-    /// Σ of the lesser of each pair.
+    /// Returns Σ of the smaller of each pair.
     pub(crate) fn nearer(&self, found: &[u32], distances: &[u32]) -> u64 {
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         unsafe { (self.nearer)(found, distances) }
     }
 
-    /// Shortens distances to those that were found, where these are less; Σ of them.
+    /// Replaces distances by the found ones if these are smaller; returns their sum.
     pub(crate) fn shorten(&self, found: &[u32], distances: &mut [u32]) -> u64 {
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         unsafe { (self.shorten)(found, distances) }
     }
 
-    /// For each row of `dims` coordinates, at most 43,690, what the kernels make distances from: its squared length, and
-    /// 256·Σx more, modulo 2³², where centroids are unsigned.
+    /// Computes for each row of `dims` coordinates, at most 43,690, the base of the kernels' distances: its squared
+    /// length, plus 256·Σx modulo 2³² if centroids are unsigned.
     pub(crate) fn lengths(&self, rows: &[i8], dims: usize, out: &mut [u32]) {
         let shift = match self.format {
             Some(Format::Unsigned) => 256,
@@ -203,7 +204,8 @@ impl Cluster {
         unsafe { (self.lengths)(rows, dims, shift, out) }
     }
 
-    /// Takes other centroids, fewer than [`Packed::MOST`] of at most 43,690 coordinates. O(k·d); allocates only to grow.
+    /// Packs other centroids, fewer than [`Packed::MOST`] with at most 43,690 coordinates. O(k·d); allocates only to
+    /// grow.
     pub(crate) fn pack(&self, packed: &mut Packed, centroids: &[i8], dims: usize) {
         let mut norms = vec![0; centroids.len() / dims];
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
@@ -211,7 +213,7 @@ impl Cluster {
         packed.pack(centroids, dims, &norms);
     }
 
-    /// Moves centroids with a positive count, each below 2⁴⁴, to the mean of their sums, halves away from zero.
+    /// Moves centroids with a positive count, each below 2⁴⁴, to the mean of their sums, rounded half away from zero.
     pub(crate) fn means(&self, sums: &[i64], counts: &[u64], dims: usize, centroids: &mut [i8]) {
         let clusters = sums
             .chunks_exact(dims)
@@ -225,7 +227,7 @@ impl Cluster {
     }
 }
 
-/// [`Cluster::assign`] by the reference.
+/// Does [`Cluster::assign`] with the reference.
 fn assign_plain(
     rows: &[i8],
     _: &[u32],
@@ -257,7 +259,7 @@ fn assign_plain(
     assigned.inertia.wrapping_sub(lengths as u64)
 }
 
-/// [`Cluster::each`] by the reference.
+/// Does [`Cluster::each`] with the reference.
 fn each_plain(rows: &[i8], lengths: &[u32], packed: &Packed, _: &mut Scratch, out: &mut [u32]) {
     let dims = packed.dims();
     let (centroids, _) = packed.plain();
@@ -268,7 +270,7 @@ fn each_plain(rows: &[i8], lengths: &[u32], packed: &Packed, _: &mut Scratch, ou
     }
 }
 
-/// The functions of a set that are [`tile`]'s loops compiled for it, and its table.
+/// Defines the functions of a set, which are [`tile`]'s loops compiled for it, and its table.
 macro_rules! cluster_kernels {
     ($set:ty, $vectors:literal, $features:literal) => {
         use $crate::simd::cluster::{self, Change, Cluster, Packed, Scratch, Sums, TILE};

@@ -1,4 +1,4 @@
-//! Clustering, 4 points a vector, by `smlal` on widened coordinates.
+//! Clustering, 4 points per vector, with `smlal` on widened coordinates.
 
 use std::arch::aarch64::*;
 
@@ -16,7 +16,7 @@ impl Products for Neon {
     }
 
     operations! {
-        /// One coordinate of the four points in each half of a vector.
+        /// Each half of a vector has one coordinate of the four points.
         fn operands(self, coordinates: int32x4_t) -> [int32x4_t; 2] {
             let words = vreinterpretq_s16_s32(coordinates);
             let halves = |v: int16x8_t| {

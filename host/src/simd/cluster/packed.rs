@@ -1,40 +1,42 @@
-//! Centroids as the tiles of clustering take them.
+//! Centroids in the form for the tiles of clustering.
 
 use super::panels::Panels;
 use super::products::Format;
 
-/// Centroids that a block of a tile multiplies with at once, at most; 24 sums of 4 vectors of points fill a register file of 32.
+/// Maximum number of centroids that a block of a tile is multiplied with at once; 24 sums of 4 vectors of points fit a
+/// register file of 32.
 pub(in crate::simd) const BLOCK: usize = 6;
 
-/// Centroids in blocks, words of one group of four coordinates side by side, with what the scores start from; or in [`Panels`].
+/// Centroids in blocks, with the words of one group of four coordinates side by side, and the initial scores; or in
+/// [`Panels`].
 ///
-/// The score ‖c‖² − 2·x·c is least where v = x·c − ⌊‖c‖² / 2⌋ is greatest and, among equals, ‖c‖² is even: score =
-/// −2v + (‖c‖² mod 2). So the sums start from −⌊‖c‖² / 2⌋, centroids of even length² come before those of odd, each in
-/// order of their labels, and the first position of the greatest v is the lowest label of the least score: no sum is
-/// doubled, and no parity compared. Unsigned centroids add 128·Σx to every v of a point, which changes no order;
-/// [`super::Cluster::lengths`] makes up for it.
+/// The score ‖c‖² − 2·x·c is least where v = x·c − ⌊‖c‖² / 2⌋ is greatest and, among equals, ‖c‖² is even: score = −2v
+/// + (‖c‖² mod 2). So the sums start from −⌊‖c‖² / 2⌋, centroids with even length² come before those with odd, each in
+/// the order of their labels, and the first position of the greatest v is the lowest label of the least score: no sum
+/// is doubled, and no parity is compared. Unsigned centroids add 128·Σx to every v of a point, which changes no order;
+/// [`super::Cluster::lengths`] compensates for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
     format: Option<Format>,
     dims: usize,
-    /// Block after block; of a block, for each group of four coordinates and each of its words, one a centroid.
+    /// Block after block; in a block, for each group of four coordinates and each of its words, one word per centroid.
     words: Vec<i32>,
-    /// What the sum of each position starts from.
+    /// The initial sum of each position.
     starts: Vec<i32>,
-    /// At each position twice the label, and 1 more where length² is odd.
+    /// At each position twice the label, plus 1 if length² is odd.
     tags: Vec<i32>,
     panels: Panels,
-    /// For the reference: the centroids as they came.
+    /// For the reference: the centroids in their original order.
     rows: Vec<i8>,
     /// Their squared lengths.
     norms: Vec<i32>,
 }
 
 impl Packed {
-    /// The most centroids: a tag has 32 bits, and its label is as large as a positive i32.
+    /// Maximum number of centroids: a tag has 32 bits, and its label is at most a positive i32.
     pub(crate) const MOST: usize = 1 << 31;
 
-    /// Nothing yet; `format` is `None` for the reference's own loops.
+    /// Returns an empty value; `format` is `None` for the reference's own loops.
     pub(in crate::simd) const fn new(format: Option<Format>) -> Self {
         Self {
             format,
@@ -48,7 +50,7 @@ impl Packed {
         }
     }
 
-    /// See [`super::Cluster::pack`], which knows the squared lengths.
+    /// See [`super::Cluster::pack`], which computes the squared lengths.
     pub(in crate::simd) fn pack(&mut self, centroids: &[i8], dims: usize, norms: &[u32]) {
         let k = norms.len();
         self.dims = dims;
@@ -87,7 +89,7 @@ impl Packed {
         }
     }
 
-    /// The centroids in panels.
+    /// Returns the centroids in panels.
     pub(in crate::simd) const fn panels(&self) -> &Panels {
         &self.panels
     }
@@ -96,7 +98,7 @@ impl Packed {
         self.dims
     }
 
-    /// How many centroids.
+    /// Returns the number of centroids.
     pub(in crate::simd) const fn len(&self) -> usize {
         self.norms.len()
     }
@@ -113,18 +115,19 @@ impl Packed {
         &self.tags
     }
 
-    /// The centroids and their squared lengths, for the reference's loops.
+    /// Returns the centroids and their squared lengths, for the reference's loops.
     pub(in crate::simd) fn plain(&self) -> (&[i8], &[i32]) {
         (&self.rows, &self.norms)
     }
 }
 
-/// The label of a tag.
+/// Returns the label of a tag.
 const fn label(tag: i32) -> usize {
     (tag as u32 >> 1) as usize
 }
 
-/// The sizes of the blocks of `k` centroids: as few as can be, none above [`BLOCK`], no two more than 1 apart.
+/// Returns the sizes of the blocks of `k` centroids: as few as possible, none above [`BLOCK`], and differing by at most
+/// 1.
 pub(in crate::simd) fn blocks(k: usize) -> impl Iterator<Item = usize> {
     let count = k.div_ceil(BLOCK);
     (0..count).map(move |block| k / count + usize::from(block < k % count))
@@ -132,7 +135,7 @@ pub(in crate::simd) fn blocks(k: usize) -> impl Iterator<Item = usize> {
 
 /// Writes the words of the centroid in `column` of a block of `block`.
 ///
-/// Absent coordinates are 0 in any format, so that what points seem to have there counts for nothing.
+/// Missing coordinates are 0 in any format, so that the points' values there do not count.
 pub(super) fn write(format: Format, row: &[i8], to: &mut [i32], column: usize, block: usize) {
     let (fours, rest) = row.as_chunks::<4>();
     let mut last = [0; 4];
@@ -146,7 +149,7 @@ pub(super) fn write(format: Format, row: &[i8], to: &mut [i32], column: usize, b
             };
             const SIGNS: u32 = 0x8080_8080;
             let mut to = to.chunks_exact_mut(block);
-            // The words after `fours` so that none is lost to a last look at them.
+            // The words after `fours`, so that none is lost to a last call of its iterator.
             for (four, to) in fours.iter().zip(to.by_ref()) {
                 to[column] = word(four) ^ (flip & SIGNS) as i32;
             }

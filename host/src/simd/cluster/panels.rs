@@ -1,17 +1,19 @@
-//! Centroids in panels, as products of tiles take them.
+//! Centroids in panels, the form for tile products.
 
 use super::Line;
 use super::keys::Keys;
 use super::packed::write;
 use super::products::Format;
 
-/// Centroids of a tile.
+/// Centroids per tile.
 const WIDTH: usize = 16;
 
-/// Centroids in the order of their labels, in tiles of 16: two tiles side by side are a panel, and one alone where their number is odd.
+/// Centroids in the order of their labels, in tiles of 16: two adjacent tiles are a panel, and if their number is odd
+/// the last is a panel alone.
 ///
-/// Of a panel, for each step and each of its words of four coordinates, the words of all columns. Steps are as few as can be, with up to
-/// 16 words each; the last is filled up with zeros, and the last tile with repetitions of the last centroid.
+/// A panel has, for each step and each of its words of four coordinates, the words of all columns. There are as few
+/// steps as possible, with up to 16 words each; the last step is padded with zeros, and the last tile with repetitions
+/// of the last centroid.
 #[derive(Clone, Debug)]
 #[allow(dead_code, reason = "an architecture has its own sets")]
 pub(in crate::simd) struct Panels {
@@ -19,15 +21,15 @@ pub(in crate::simd) struct Panels {
     pub(in crate::simd) tiles: usize,
     /// Steps that multiply all coordinates.
     pub(in crate::simd) steps: usize,
-    /// Words of a step.
+    /// Words per step.
     pub(in crate::simd) words: usize,
-    /// What sums are made to.
+    /// The form of the keys.
     pub(in crate::simd) keys: Keys,
     /// A line for each tile, step and word.
     pub(in crate::simd) lines: Vec<Line>,
-    /// What the sums of a tile's columns start from.
+    /// The initial sums of a tile's columns.
     pub(in crate::simd) starts: Vec<Line>,
-    /// What comes into their keys.
+    /// The bits that are added to their keys.
     pub(in crate::simd) tags: Vec<Line>,
 }
 
@@ -43,7 +45,7 @@ impl Panels {
         tags: Vec::new(),
     };
 
-    /// Takes other centroids, of these squared lengths.
+    /// Packs other centroids, with these squared lengths.
     pub(super) fn pack(&mut self, centroids: &[i8], dims: usize, norms: &[i32]) {
         let (k, groups) = (norms.len(), dims.div_ceil(4));
         self.tiles = k.div_ceil(WIDTH);
@@ -56,7 +58,7 @@ impl Panels {
         let tile_lines = self.steps * self.words;
         self.lines.resize(self.tiles * tile_lines, Line::ZERO);
         for position in 0..self.tiles * WIDTH {
-            // A repetition of the last loses to it, as equals do to lower labels.
+            // A repetition loses to the original, because ties go to lower labels.
             let label = position.min(k - 1);
             let norm = norms[label];
             let (tile, column) = (position / WIDTH, position % WIDTH);
@@ -74,7 +76,7 @@ impl Panels {
         }
     }
 
-    /// How many tiles the panel has that begins with a tile of even number.
+    /// Returns the number of tiles of the panel that begins with this tile of even number.
     pub(in crate::simd) const fn together(&self, tile: usize) -> usize {
         if tile + 1 < self.tiles { 2 } else { 1 }
     }

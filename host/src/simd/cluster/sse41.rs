@@ -1,4 +1,4 @@
-//! Clustering, 4 points a vector, by `pmaddwd` on widened pairs.
+//! Clustering, 4 points per vector, with `pmaddwd` on widened pairs.
 
 use std::arch::x86_64::*;
 

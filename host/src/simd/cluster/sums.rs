@@ -1,6 +1,6 @@
-//! Sums of the members' coordinates that one job gathers.
+//! Sums of the members' coordinates for one job.
 
-/// Short sums of one step, in a line of the cache.
+/// Short sums of one step, in a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Line([i16; STEP]);
@@ -12,45 +12,46 @@ const MOST: u16 = 255;
 /// Coordinates that one step adds.
 const STEP: usize = 32;
 
-/// What a cluster gained.
+/// The gain of a cluster.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gain {
     /// Members gained, less those lost.
     count: i64,
-    /// Whether the long sums hold anything.
+    /// True if the long sums hold anything.
     spilled: bool,
     /// Additions to the short sums since they were 0.
     short: u16,
 }
 
-/// What clusters gain from a job's points: short sums that are flushed to long ones before they could overflow.
+/// The gains of clusters from a job's points: short sums that are flushed to long ones before they could overflow.
 ///
-/// Points without weights cost a load, an addition and a store of 32 coordinates each. 10 bytes a coordinate of the clusters.
+/// Points without weights cost a load, an addition and a store per 32 coordinates. Takes 10 bytes per coordinate of the
+/// clusters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {
     dims: usize,
-    /// Steps of a cluster; what lies beyond `dims` is never read.
+    /// Steps per cluster; values beyond `dims` are never read.
     steps: usize,
     short: Vec<Line>,
     long: Vec<i64>,
     gains: Vec<Gain>,
 }
 
-/// What points do to sums.
+/// The effect of points on sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change<'a> {
     /// Coordinates from the first of the points on, to the end of all points.
     pub(crate) rows: &'a [i8],
-    /// A weight a point, or 1 for all.
+    /// One weight per point, or 1 for all.
     pub(crate) weights: Option<&'a [u32]>,
-    /// The labels as they are.
+    /// The current labels.
     pub(crate) labels: &'a [u32],
-    /// Where only what changed is to be summed: a bit for each point that changed, and the labels as they were.
+    /// If only changes are summed: a bit for each changed point, and the earlier labels.
     pub(crate) moved: Option<(u64, &'a [u32])>,
 }
 
 impl Sums {
-    /// Sums of `k` clusters of `dims` coordinates, all 0.
+    /// Resets to sums of `k` clusters with `dims` coordinates, all 0.
     pub(crate) fn reset(&mut self, k: usize, dims: usize) {
         if (self.gains.len(), self.dims) == (k, dims) {
             return;
@@ -120,8 +121,8 @@ impl Sums {
         }
     }
 
-    /// Adds a row of `dims` coordinates or more to a cluster, or takes it away. The last rows of all points may end too soon to be added
-    /// in whole steps.
+    /// Adds a row of `dims` coordinates or more to a cluster, or subtracts it. The last rows of all points may end too
+    /// early to be added in whole steps.
     #[inline(always)]
     fn row<const ADD: bool>(&mut self, cluster: usize, row: &[i8]) {
         let Some(whole) = row.get(..self.steps * STEP) else {
@@ -134,7 +135,7 @@ impl Sums {
         let full = gain.short == MOST;
         let lines = &mut self.short[cluster * self.steps..][..self.steps];
         for (Line(short), row) in lines.iter_mut().zip(whole.as_chunks::<STEP>().0) {
-            // All is read before any is written: where both lie the compiler cannot know.
+            // All reads come before any write: the compiler cannot know the places of both.
             let (mut sums, row) = (*short, *row);
             for (sum, x) in sums.iter_mut().zip(row) {
                 *sum = if ADD {
@@ -186,7 +187,7 @@ pub(in crate::simd) fn sum(sums: &mut Sums, change: Change<'_>) {
     }
 }
 
-/// [`sum`] by the reference's operations.
+/// Does [`sum`] with the reference's operations.
 pub(in crate::simd) fn plain(sums: &mut Sums, change: Change<'_>) {
     let dims = sums.dims;
     for (index, &label) in change.labels.iter().enumerate() {
@@ -203,5 +204,5 @@ pub(in crate::simd) fn plain(sums: &mut Sums, change: Change<'_>) {
     }
 }
 
-// What a short sum may reach.
+// The bound of a short sum.
 const _: () = assert!(128 * MOST as i32 <= i16::MAX as i32);

@@ -6,20 +6,20 @@ use super::{Scratch, TILE};
 use crate::simd::stores::ask;
 use crate::simd::vectors::Vectors;
 
-/// What is done with the sums of a block.
+/// Processes the sums of a block.
 pub(in crate::simd) trait Sink<S: Products> {
-    /// Takes the sums of the points of `vector` for the centroid at `position`, which has `tag`.
+    /// Processes the sums of the points of `vector` for the centroid at `position`, which has `tag`.
     fn take(&mut self, set: S, vector: usize, position: usize, tag: Words<S>, sum: Words<S>);
 }
 
-/// Words of a part of a turned tile, `P` vectors of points of `dims` coordinates.
+/// Returns the words of a part of a transposed tile, `P` vectors of points with `dims` coordinates.
 #[inline(always)]
 pub(in crate::simd) fn part_len<S: Products, const P: usize>(set: S, dims: usize) -> usize {
     dims.div_ceil(4) * S::FORMAT.words() * P * set.vectors().lanes()
 }
 
-/// Turns a tile: for `P` vectors of points at a time, for each group of four coordinates, its operands side by side. `rows` has
-/// [`TILE`] rows `stride` apart, the last to a whole 16 of coordinates.
+/// Transposes a tile: for `P` vectors of points at a time, for each group of four coordinates, its operands side by
+/// side. `rows` has [`TILE`] rows `stride` apart, the last up to a whole 16 of coordinates.
 #[inline(always)]
 pub(in crate::simd) fn turn<S: Products, const P: usize>(
     set: S,
@@ -36,7 +36,7 @@ pub(in crate::simd) fn turn<S: Products, const P: usize>(
     assert!(rows.len() >= (TILE - 1) * stride + dims.next_multiple_of(16));
     assert!(out.len() >= part * (TILE / (P * lanes)));
     for index in 0..TILE / lanes {
-        // The tile after the next, while this one's products give memory time.
+        // Prefetches the tile after the next, while this one's products give memory time.
         let ahead = (rows.as_ptr()).wrapping_add((2 * TILE + index * lanes) * stride);
         for line in (0..lanes * stride).step_by(64) {
             ask(ahead.wrapping_add(line));
@@ -61,8 +61,8 @@ pub(in crate::simd) fn turn<S: Products, const P: usize>(
     }
 }
 
-/// The sums of `P` vectors of points, as many steps of them as `points` has, with `C` centroids, of which `words` has a word each a step;
-/// where sides are `SWAPPED`, points are what products take for centroids.
+/// Returns the sums of `P` vectors of points, with as many steps of them as `points` has, with `C` centroids; `words`
+/// has one word of each per step. If sides are `SWAPPED`, points take the place of centroids in products.
 #[inline(always)]
 #[expect(
     clippy::needless_range_loop,
@@ -108,7 +108,8 @@ pub(in crate::simd) fn block<S: Products, const P: usize, const C: usize, const 
     sums
 }
 
-/// Calls `sink` with every sum of `P` vectors of points, a part of a turned tile, centroids in order of position.
+/// Calls `sink` with every sum of `P` vectors of points, a part of a transposed tile, with centroids in order of
+/// position.
 #[inline(always)]
 pub(super) fn products<S: Products, const P: usize>(
     set: S,
@@ -173,7 +174,7 @@ pub(in crate::simd) fn assign<S: Products, const P: usize>(
     scratch.begin(labels);
     turned::<S, P>(set, rows, packed.dims(), count, scratch);
     let points = super::flat(&scratch.turned);
-    // A part of a tile, with what of it is written and read; what its other lanes hold is of no matter.
+    // A part of a tile, and the values of it that are written and read; the content of its other lanes does not matter.
     let mut part = None;
     let (tile, written) = match labels.first_chunk_mut() {
         Some(labels) => match (lengths.first_chunk(), distances.first_chunk_mut()) {
@@ -187,7 +188,7 @@ pub(in crate::simd) fn assign<S: Products, const P: usize>(
             (all, written)
         }
     };
-    // The one call, since all of it is compiled where it is called.
+    // The only call, because all of it is compiled where it is called.
     let (changed, total) = nearest::<S, P>(set, points, packed, count, tile, written);
     scratch.found(changed);
     if let Some((all, near, _)) = &part {
@@ -197,15 +198,15 @@ pub(in crate::simd) fn assign<S: Products, const P: usize>(
     total
 }
 
-/// A tile that begins with these values.
+/// Returns a tile that begins with these values.
 fn filled_up(values: &[u32]) -> [u32; TILE] {
     let mut tile = [0; TILE];
     tile[..values.len()].copy_from_slice(values);
     tile
 }
 
-/// The nearest centroids of a turned tile of which `count` points exist: a bit for each that changed, and Σ D² as
-/// [`super::Cluster::assign`] has it. Distances are written where there are lengths for them.
+/// Finds the nearest centroids of a transposed tile with `count` points: returns a bit for each that changed, and Σ D²
+/// as in [`super::Cluster::assign`]. Distances are written if there are lengths for them.
 #[inline(always)]
 fn nearest<S: Products, const P: usize>(
     set: S,
@@ -222,7 +223,8 @@ fn nearest<S: Products, const P: usize>(
     let mut changed = 0;
     for (index, first) in (0..TILE).step_by(P * lanes).enumerate() {
         let points = &points[index * part..][..part];
-        // No sum is as low: v is at least −1.5 · 2¹⁴ · d, with unsigned centroids −2.5 · 2¹⁴ · d; and at most 2 · 2¹⁴ · d.
+        // No sum is so low: v is at least −1.5 · 2¹⁴ · d, or with unsigned centroids −2.5 · 2¹⁴ · d; and at most 2 ·
+        // 2¹⁴ · d.
         let none = (vectors.splat(i32::MIN), vectors.splat(0));
         let mut greatest = Greatest::<S, P>([none; P]);
         products::<S, P>(set, points, packed, &mut greatest);
@@ -256,7 +258,8 @@ fn nearest<S: Products, const P: usize>(
     (changed & (u64::MAX >> (TILE - count)), distances)
 }
 
-/// Turns `count` points at the head of `rows`; copies them first where the rows end too soon to be read in whole 16s.
+/// Transposes `count` points at the head of `rows`; copies them first if the rows end too early to be read in whole
+/// 16s.
 #[inline(always)]
 fn turned<S: Products, const P: usize>(
     set: S,
@@ -328,7 +331,7 @@ pub(in crate::simd) fn each<S: Products, const P: usize>(
         let (label, odd) = (tag as usize >> 1, tag as u32 & 1);
         let out = &mut out[label * TILE..][..count];
         for ((out, &sum), &length) in out.iter_mut().zip(sums).zip(lengths) {
-            // ‖x‖² + score, between 0 and 65,025 · d, below 2³², whatever wraps on the way.
+            // ‖x‖² + score, between 0 and 65,025 · d, below 2³², even if intermediate results wrap.
             let twice = (sum as u32).wrapping_mul(2);
             *out = length.wrapping_sub(twice).wrapping_add(odd);
         }
@@ -368,14 +371,15 @@ pub(in crate::simd) fn lengths(rows: &[i8], dims: usize, shift: i16, out: &mut [
 /// See [`super::Cluster::means`].
 #[inline(always)]
 pub(in crate::simd) fn means(sums: &[i64], count: u64, centroid: &mut [i8]) {
-    // The quotient q = (|sum| + ⌊count / 2⌋) / count is at most 128.5. Where ⌊q⌋ = m, q ≤ m + 1 − 1/count. Below 256, f64 lie at
-    // most 2⁻⁴⁵ and f32 at most 2⁻¹⁶ apart, which is no more than 1/count for counts of at most 2⁴⁴ and 2¹⁶: then rounding
-    // cannot reach m + 1, and the quotient cut to an integer is m. Dividends, at most 128.5 · count, are exact.
+    // The quotient q = (|sum| + ⌊count / 2⌋) / count is at most 128.5. If ⌊q⌋ = m, q ≤ m + 1 − 1/count. Below 256, f64
+    // are at most 2⁻⁴⁵ and f32 at most 2⁻¹⁶ apart, which is at most 1/count for counts of at most 2⁴⁴ and 2¹⁶: then
+    // rounding cannot reach m + 1, and the quotient truncated to an integer is m. Dividends, at most 128.5 · count, are
+    // exact.
     macro_rules! divide {
         ($float:ty, $integer:ty) => {{
             let (divisor, half) = (count as $float, (count / 2) as $integer);
             for (c, &sum) in centroid.iter_mut().zip(sums) {
-                // Sums that are none of `count` coordinates may wrap.
+                // Sums that do not come from `count` coordinates may wrap.
                 let sum = sum as $integer;
                 let dividend = sum.wrapping_abs().wrapping_add(half);
                 let magnitude = (dividend as $float / divisor) as i32;

@@ -1,7 +1,8 @@
-//! Comparing a restored tensor with its original: the loop of every set.
+//! Compares a restored tensor with its original: the loop of every set.
 //!
-//! The sums have one order, the 64 lanes of [`tercet_core::number::lanes`]: a vector holds neighbouring lanes, so a set's width does
-//! not show. Some lanes of all four sums stay in registers while a few rows pass, then the next lanes.
+//! The sums have one order, the 64 lanes of [`tercet_core::number::lanes`]: a vector holds neighbouring lanes, so the
+//! result does not depend on the width of a set. Some lanes of all four sums stay in registers while a few rows pass,
+//! then the next lanes.
 
 mod push;
 
@@ -11,16 +12,17 @@ use tercet_core::quant::RowSums;
 use super::stores::{Ahead, LINE};
 use super::vectors::Doubles;
 
-/// A row of values, one a lane.
+/// A row of values, one per lane.
 pub(in crate::simd) type Row = [f32; LANES];
 
-/// Adds the terms of as many rows to the sums, and gives the largest |original − restored|, of finite values.
+/// Adds the terms of as many rows to the sums, and returns the largest |original − restored|, for finite values.
 pub(in crate::simd) type Rows = unsafe fn(&[Row], &[Row], &mut RowSums) -> f64;
 
-/// Vectors whose lanes pass the rows together. Twice the four sums and the largest errors fit the 16 registers of AVX2.
+/// Vectors whose lanes process the rows together. Twice the four sums and the largest errors fit the 16 registers of
+/// AVX2.
 const VECTORS: usize = 2;
 
-/// A set's [`Rows`]. There are as many rows in both.
+/// The [`Rows`] of a set. Both have the same number of rows.
 #[inline(always)]
 pub(in crate::simd) fn rows<S: Doubles>(set: S, a: &[Row], b: &[Row], sums: &mut RowSums) -> f64 {
     debug_assert_eq!(a.len(), b.len());
@@ -82,14 +84,14 @@ pub(in crate::simd) fn rows<S: Doubles>(set: S, a: &[Row], b: &[Row], sums: &mut
         .fold(0.0, f64::max)
 }
 
-/// The function of a set.
+/// Defines the function of a set.
 macro_rules! compare_kernel {
     ($set:ty, $features:literal) => {
         use tercet_core::quant::RowSums;
 
         use $crate::simd::compare::{self, Row};
 
-        /// As the table says.
+        /// As specified in the table.
         #[target_feature(enable = $features)]
         pub(in crate::simd) fn rows(a: &[Row], b: &[Row], sums: &mut RowSums) -> f64 {
             compare::rows(<$set>::here(), a, b, sums)

@@ -1,4 +1,4 @@
-//! Tensors of any length, by a set's loop over rows and core's for what lies before and after them.
+//! Tensors of any length: a set's loop processes whole rows, and core the values before and after them.
 
 use tercet_core::number::lanes::LANES;
 use tercet_core::number::{Element, RUN};
@@ -7,8 +7,8 @@ use tercet_core::quant::{Comparison, QuantError};
 use super::Rows;
 use crate::simd::{Backend, as_f32};
 
-/// Rows whose lanes are taken in turns: 8 KiB of both tensors, which stay in a first cache. 4 rows load and store the sums too
-/// often, 32 are slower from memory.
+/// Rows whose lanes are processed in turns: 8 KiB of both tensors, which stay in a first-level cache. 4 rows load and
+/// store the sums too often, and 32 are slower from memory.
 const ROWS: usize = 16;
 
 /// Values of [`ROWS`].
@@ -26,7 +26,7 @@ impl Backend {
             .kernels()
             .compare
             .filter(|_| original.len() == restored.len());
-        // A copy, so that nothing is added where a value is refused.
+        // A copy, so that nothing is added if a value is refused.
         let mut next = comparison.clone();
         let added = rows.and_then(|rows| match (as_f32(original), as_f32(restored)) {
             (Some(original), Some(restored)) => push(rows, &mut next, original, restored),
@@ -34,13 +34,13 @@ impl Backend {
         });
         match added {
             Some(()) => *comparison = next,
-            // What is wrong is for core to say.
+            // Core reports the error.
             None => comparison.push(original, restored)?,
         }
         Ok(())
     }
 
-    /// As [`push`], of values that are widened block by block.
+    /// As [`push`], for values that are widened block by block.
     fn push_widened<A: Element, B: Element>(
         self,
         rows: Rows,
@@ -59,8 +59,8 @@ impl Backend {
     }
 }
 
-/// As [`Comparison::push`] of slices of one length: whole rows by the loop, what lies before and after them by core. `None`, and
-/// some of the values added, where one is not finite.
+/// As [`Comparison::push`] for slices of equal length: the loop processes whole rows, and core the values before and
+/// after them. `None`, with some of the values added, if one is not finite.
 fn push(rows: Rows, comparison: &mut Comparison, mut a: &[f32], mut b: &[f32]) -> Option<()> {
     loop {
         let (in_row, in_run) = (
@@ -86,15 +86,16 @@ fn push(rows: Rows, comparison: &mut Comparison, mut a: &[f32], mut b: &[f32]) -
     }
 }
 
-/// Whole rows of the run under way.
+/// Adds whole rows of the current run.
 fn push_rows(rows: Rows, comparison: &mut Comparison, a: &[f32], b: &[f32]) -> Option<()> {
     let first = comparison.count();
     comparison.push_rows(a.len() / LANES, |sums| {
-        // Where a block raised the largest error, its place is looked for at the end, in that block alone.
+        // If a block raised the largest error, its place is searched at the end, only in that block.
         let mut raised = None;
         for (block, (x, y)) in a.chunks(BLOCK).zip(b.chunks(BLOCK)).enumerate() {
             let (x, y) = (x.as_chunks().0, y.as_chunks().0);
-            // SAFETY: a loop is only reached through a `Backend` that was found to run its set. There are as many rows in both.
+            // SAFETY: a loop is only reached through a `Backend` that was found to run its set. There are as many rows
+            // in both.
             let largest = unsafe { rows(x, y, sums) };
             if largest > sums.max_error {
                 sums.max_error = largest;

@@ -1,4 +1,4 @@
-//! Float search, 8 values a vector: 64 lanes are eight vectors of f32, or sixteen of f64 in passes.
+//! Float search, 8 values per vector: 64 lanes are eight vectors of f32, or sixteen of f64 in passes.
 
 use std::arch::x86_64::*;
 
@@ -52,7 +52,7 @@ impl FloatSums for Avx2 {
     }
 }
 
-/// Patterns as floats.
+/// Converts patterns to floats.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn floats(patterns: __m256i) -> __m256 {

@@ -1,4 +1,4 @@
-//! Float search, 16 values a vector: 64 lanes are four vectors of f32, or eight of f64.
+//! Float search, 16 values per vector: 64 lanes are four vectors of f32, or eight of f64.
 
 use std::arch::x86_64::*;
 
@@ -16,7 +16,7 @@ float_kernels!(
     norms: 4 x 1
 );
 
-/// Loads are by masks throughout, as those of integer search.
+/// All loads use masks, as those of integer search.
 impl FloatSums for Avx512 {
     const PARTIAL: bool = true;
 
@@ -86,7 +86,7 @@ impl FloatSums for Avx512 {
     }
 }
 
-/// Patterns as floats.
+/// Converts patterns to floats.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn floats(patterns: __m512i) -> __m512 {

@@ -1,8 +1,8 @@
-//! The loops compiled for a set.
+//! The loops, compiled for a set.
 
-/// Defines a function for each loop, and the table of them: `$set` is the set's value, `$features` what the
-/// compiler may use. The sums of `$rows` rows fit the registers side by side, with all lanes in `$parts` vectors; of products in f64,
-/// those of `$wide_rows` rows with `$wide` vectors in each of `$passes`; with norms, of one row.
+/// Defines a function for each loop, and the table of them: `$set` is the set's value, `$features` the features that
+/// the compiler may use. The sums of `$rows` rows fit the registers side by side, with all lanes in `$parts` vectors;
+/// for products in f64, those of `$wide_rows` rows with `$wide` vectors in each of `$passes`; with norms, of one row.
 macro_rules! float_kernels {
     (
         $set:ty, $features:literal,
@@ -20,7 +20,7 @@ macro_rules! float_kernels {
             bf16: kernels(),
         };
 
-        /// The kernels for rows of a type.
+        /// Returns the kernels for rows of a type.
         const fn kernels<T: Row>() -> Kernels<T> {
             Kernels {
                 dots: dots::<T>,

@@ -1,21 +1,22 @@
-//! What the sums of float search ask of an instruction set beside its vectors.
+//! The operations that the sums of float search need from an instruction set beside its vectors.
 
 use tercet_core::number::Element;
 use tercet_core::{bf16, f16};
 
 use crate::simd::quantize::lanes::Quantizing;
 
-/// What sums over rows of floats ask of a set that runs here beside what quantizers do.
+/// Operations of a detected set that sums over rows of floats need beside those of quantizers.
 ///
-/// Functions that take places look at the lowest bits, as many as the vector has lanes.
+/// Functions with places use the lowest bits, as many as the vector has lanes.
 pub(in crate::simd) trait FloatSums: Quantizing {
-    /// Whether values that are not of the places are not read.
+    /// True if values outside the places are not read.
     const PARTIAL: bool;
 
-    /// Reads a vector; what is not of the places is left open.
+    /// Reads a vector; values outside the places are unspecified.
     ///
     /// # Safety
-    /// All of it can be read, or, where [`FloatSums::PARTIAL`], what is of the places; so for the other types.
+    /// All of it can be read, or, if [`FloatSums::PARTIAL`], the values in the places; the same holds for the other
+    /// types.
     #[inline(always)]
     unsafe fn read_f32(self, at: *const f32, places: u64) -> Self::Words {
         let _ = places;
@@ -45,23 +46,23 @@ pub(in crate::simd) trait FloatSums: Quantizing {
         unsafe { self.load_bf16(at) }
     }
 
-    /// The lanes of `new` that are of the places, and the others of `old`.
+    /// Returns the lanes of `new` in the places, and the others of `old`.
     fn take(self, places: u64, new: Self::Words, old: Self::Words) -> Self::Words;
-    /// Lane 0 after halving.
+    /// Returns lane 0 after halving.
     fn halved(self, x: Self::Words) -> f32;
 
-    /// The lower lanes and the upper ones.
+    /// Returns the lower lanes and the upper ones.
     fn doubles(self, x: Self::Words) -> [Self::Doubles; 2];
-    /// sum + a · b, rounded once.
+    /// Returns sum + a · b, rounded once.
     fn add_product_f64(
         self,
         sum: Self::Doubles,
         a: Self::Doubles,
         b: Self::Doubles,
     ) -> Self::Doubles;
-    /// The lanes of `new` that are of the places, and the others of `old`.
+    /// Returns the lanes of `new` in the places, and the others of `old`.
     fn take_f64(self, places: u64, new: Self::Doubles, old: Self::Doubles) -> Self::Doubles;
-    /// Lane 0 after halving.
+    /// Returns lane 0 after halving.
     fn halved_f64(self, x: Self::Doubles) -> f64;
 }
 

@@ -1,7 +1,7 @@
-//! Float search: what the kernels of a set do to rows, and the plain loops.
+//! Float search: a set's kernels on rows, and the plain loops.
 //!
-//! Sums follow the one order of [`tercet_core::number::lanes`]: 64 lanes are vectors side by side, each product rounded, then
-//! each addition; the f64 products of f32 are exact, so that there a fused addition rounds once as well.
+//! Sums follow the one order of [`tercet_core::number::lanes`]: 64 lanes are vectors side by side, and each product is
+//! rounded, then each addition. The f64 products of f32 are exact, so there a fused addition rounds once as well.
 
 pub(in crate::simd) mod kernels;
 pub(in crate::simd) mod lanes;
@@ -20,7 +20,7 @@ use super::search::BLOCK;
 /// A sum, or a squared length, for each row of a block.
 pub(crate) type Sums = [f64; BLOCK];
 
-/// What a search does with rows of floats, for one instruction set.
+/// The search functions for rows of floats, for one instruction set.
 #[derive(Debug)]
 pub(in crate::simd) struct FloatSearch {
     pub(in crate::simd) f32: Kernels<f32>,
@@ -85,7 +85,7 @@ fn products_and_norms<T: Element>(query: &[f32], rows: &[T], sums: &mut Sums, no
 }
 
 impl Backend {
-    /// The kernels of float search over rows of a type.
+    /// Returns the kernels of float search over rows of a type.
     pub(crate) fn float_search<T: Element>(self) -> &'static Kernels<T> {
         let table = self.kernels().float_search;
         let types: [&dyn Any; 3] = [&table.f32, &table.f16, &table.bf16];
@@ -96,8 +96,8 @@ impl Backend {
 }
 
 impl<T: Element> Kernels<T> {
-    /// The sums of a metric over a query and up to [`BLOCK`] rows of its length: what
-    /// [`tercet_core::search::Metric::float_by_sum`] takes.
+    /// Computes the sums of a metric over a query and up to [`BLOCK`] rows of its length, for
+    /// [`tercet_core::search::Metric::float_by_sum`].
     #[inline]
     pub(crate) fn sums(&self, kind: MetricKind, query: &[f32], rows: &[T], sums: &mut Sums) {
         check(query.len(), rows.len());
@@ -110,7 +110,7 @@ impl<T: Element> Kernels<T> {
         unsafe { kernel(query, rows, sums) }
     }
 
-    /// The sums of [`MetricKind::Cosine`], and the squared lengths of the rows, in one pass.
+    /// Computes the sums of [`MetricKind::Cosine`], and the squared lengths of the rows, in one pass.
     #[inline]
     pub(crate) fn sums_and_norms(
         &self,
@@ -125,7 +125,7 @@ impl<T: Element> Kernels<T> {
     }
 }
 
-/// Rows within one run of the order of sums, whole, and no more than a block.
+/// Checks for whole rows within one run of the order of sums, and at most a block of them.
 #[inline]
 fn check(row: usize, rows: usize) {
     assert!((1..=RUN).contains(&row) && rows.is_multiple_of(row) && rows / row <= BLOCK);

@@ -1,4 +1,4 @@
-//! Float search, 4 values a vector: 64 lanes are sixteen vectors of f32, or 32 of f64 in passes.
+//! Float search, 4 values per vector: 64 lanes are sixteen vectors of f32, or 32 of f64 in passes.
 
 use std::arch::aarch64::*;
 
@@ -42,7 +42,7 @@ impl FloatSums for Neon {
     }
 }
 
-/// Patterns as floats.
+/// Converts patterns to floats.
 #[inline]
 #[target_feature(enable = "neon")]
 fn floats(patterns: int32x4_t) -> float32x4_t {

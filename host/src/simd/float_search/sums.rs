@@ -1,22 +1,23 @@
 //! Sums over a query and rows of floats, their 64 lanes in vectors side by side.
 //!
-//! Lanes begin with −0, to which a term is added as if it came first. Where a row ends within a vector, the lanes that no term is
-//! for stay as they are; what is read for them lies in the rows behind, or, for the last rows of a block, in a copy.
+//! Lanes begin with −0, to which a term is added as if it came first. If a row ends within a vector, the lanes without
+//! a term do not change; the values read for them are in the rows after it, or, for the last rows of a block, in a
+//! copy.
 
 use tercet_core::number::lanes::LANES;
 
 use super::lanes::{FloatSums, Row};
 use crate::simd::stores::ask;
 
-/// Bytes that lines are fetched ahead, in the order in which they lie.
+/// Distance in bytes at which lines are prefetched, in memory order.
 const AHEAD: usize = 12288;
-/// Bytes in a line of the caches.
+/// Bytes per cache line.
 const LINE: usize = 64;
 
-/// A query as it meets rows.
+/// A query prepared for rows.
 pub(super) struct Query<'a> {
     pub(super) values: &'a [f32],
-    /// Values that are read where they lie.
+    /// Values that are read in place.
     pub(super) steps: usize,
     /// The others, and zeros.
     pub(super) rest: [f32; LANES],
@@ -39,13 +40,13 @@ impl<'a> Query<'a> {
     }
 }
 
-/// The lanes that a row's last `left` values reach, or all.
+/// Returns the lanes that a row's last `left` values reach, or all.
 #[inline(always)]
 pub(super) fn reached(left: usize) -> u64 {
     u64::MAX >> (LANES - left.min(LANES))
 }
 
-/// Σ q · r, or Σ (q − r)², for the first N of some rows; PARTS vectors have all lanes.
+/// Returns Σ q · r, or Σ (q − r)², for the first N of some rows; PARTS vectors have all lanes.
 #[inline(always)]
 fn of_rows<S: FloatSums, T: Row, const PARTS: usize, const N: usize, const DISTANCE: bool>(
     set: S,
@@ -105,7 +106,7 @@ fn of_rows<S: FloatSums, T: Row, const PARTS: usize, const N: usize, const DISTA
     }
 }
 
-/// q · x, or (q − x)².
+/// Returns q · x, or (q − x)².
 #[inline(always)]
 fn term<S: FloatSums, const DISTANCE: bool>(set: S, q: S::Words, x: S::Words) -> S::Words {
     if DISTANCE {
@@ -116,7 +117,8 @@ fn term<S: FloatSums, const DISTANCE: bool>(set: S, q: S::Words, x: S::Words) ->
     }
 }
 
-/// Where 64 values can be read that begin with the `count` from `from` on: behind them in the rows, or in the copy.
+/// Returns an address where 64 values can be read that begin with the `count` from `from` on: in the rows, or in the
+/// copy.
 #[inline(always)]
 pub(super) fn rest<T: Row>(
     copy: &mut [T; LANES],
@@ -133,7 +135,7 @@ pub(super) fn rest<T: Row>(
     }
 }
 
-/// Asks for a line wherever the `index`-th vector of a step begins one; of N rows, one after the other.
+/// Prefetches a line wherever the `index`-th vector of a step begins one, for N rows one after another.
 #[inline(always)]
 pub(super) fn prefetch<S: FloatSums, T: Row, const N: usize>(
     set: S,
@@ -148,7 +150,7 @@ pub(super) fn prefetch<S: FloatSums, T: Row, const N: usize>(
     }
 }
 
-/// [`of_rows`] of all rows, N at a time.
+/// Does [`of_rows`] for all rows, N at a time.
 #[inline(always)]
 pub(in crate::simd) fn sums<
     S: FloatSums,

@@ -1,4 +1,5 @@
-//! Products and squares over rows of floats in f64, their 64 lanes in vectors side by side, or in passes where registers hold fewer.
+//! Products and squares over rows of floats in f64, with their 64 lanes in vectors side by side, or in passes if
+//! registers hold fewer.
 
 use tercet_core::number::lanes::LANES;
 
@@ -9,10 +10,11 @@ use crate::simd::vectors::Doubles;
 /// Lanes in f64: the lower and the upper ones of PARTS vectors.
 type Wide<S, const PARTS: usize> = [[<S as Doubles>::Doubles; 2]; PARTS];
 
-/// Σ q · r in f64 for the first N of some rows and, where they are asked for, Σ r². Each of PASSES takes PARTS vectors' lanes, as many
-/// as registers hold.
+/// Returns Σ q · r in f64 for the first N of some rows and, if requested, Σ r². Each of PASSES processes the lanes of
+/// PARTS vectors, as many as registers hold.
 ///
-/// A product of f32 is exact in f64: 48 bits, and exponents from −298 to 256; so the fused addition rounds as the separate one does.
+/// A product of f32 is exact in f64: 48 bits, and exponents from −298 to 256; so the fused addition rounds as the
+/// separate one does.
 #[inline(always)]
 fn wide<
     S: FloatSums,
@@ -81,7 +83,7 @@ fn wide<
     }
 }
 
-/// Adds products and, where they are asked for, squares to the lanes of a part; where `select`, to those of the set alone.
+/// Adds products and, if requested, squares to the lanes of a part; if `select`, only to those in the set.
 #[inline(always)]
 fn add<S: FloatSums, const PARTS: usize, const NORMS: bool>(
     set: S,
@@ -111,7 +113,7 @@ fn add<S: FloatSums, const PARTS: usize, const NORMS: bool>(
     }
 }
 
-/// Lane 0 after halving.
+/// Returns lane 0 after halving.
 #[inline(always)]
 fn halved<S: FloatSums, const PARTS: usize, const PASSES: usize>(
     set: S,
@@ -139,13 +141,13 @@ fn halved<S: FloatSums, const PARTS: usize, const PASSES: usize>(
     set.halved_f64(set.add_f64(low, high))
 }
 
-/// The sums of lanes.
+/// Returns the sums of lanes.
 #[inline(always)]
 fn plus<S: FloatSums>(set: S, a: [S::Doubles; 2], b: [S::Doubles; 2]) -> [S::Doubles; 2] {
     [set.add_f64(a[0], b[0]), set.add_f64(a[1], b[1])]
 }
 
-/// [`wide`] of all rows, N at a time.
+/// Does [`wide`] for all rows, N at a time.
 #[inline(always)]
 pub(in crate::simd) fn products<
     S: FloatSums,
@@ -171,7 +173,7 @@ pub(in crate::simd) fn products<
     }
 }
 
-/// [`wide`] of all rows with their norms, one at a time.
+/// Does [`wide`] for all rows with their norms, one at a time.
 #[inline(always)]
 pub(in crate::simd) fn products_and_norms<
     S: FloatSums,

@@ -17,10 +17,10 @@ pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
 pub(in crate::simd) use half_product::Values;
 pub(in crate::simd) use halves::HalfRows;
-pub(crate) use tiles::{Found, Panels, ROWS, Strips};
 pub(in crate::simd) use tiles::{
     Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack,
 };
+pub(crate) use tiles::{PanelSums, Panels, ROWS, Strips};
 
 /// Rows whose sums a kernel returns at once: whole groups of every layout.
 const CHUNK: usize = 64;

@@ -274,7 +274,7 @@ pub(crate) struct Panels {
 
 /// The sums of a matrix's rows with a row of activations.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<'a> {
+pub(crate) struct PanelSums<'a> {
     sums: Totals<'a>,
     /// Rows of the matrix.
     rows: usize,
@@ -290,7 +290,7 @@ enum Totals<'a> {
     Wide(&'a [Sums<i64>]),
 }
 
-impl Found<'_> {
+impl PanelSums<'_> {
     /// Passes them to the code that makes outputs of them.
     pub(crate) fn give(self, out: &mut impl tercet_core::linear::Sums) {
         for (panel, first) in (0..self.rows).step_by(ROWS).enumerate() {
@@ -323,7 +323,7 @@ impl Panels {
         &mut self,
         matrix: &Matrix<'_>,
         x: &Strips,
-        mut found: impl FnMut(usize, Found<'_>),
+        mut found: impl FnMut(usize, PanelSums<'_>),
     ) {
         self.pack(matrix, x.groups);
         let layout = matrix.layout();
@@ -367,7 +367,7 @@ impl Panels {
             };
             for row in 0..count {
                 let rows = matrix.rows();
-                let sums = Found {
+                let sums = PanelSums {
                     sums,
                     rows,
                     row,

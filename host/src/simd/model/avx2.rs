@@ -1,4 +1,5 @@
-//! Products of attention by AVX2: queries of 16 bits meet eight keys of bytes at a time, or four of 16 bits; pairs of positions meet their weights.
+//! Products of attention with AVX2: queries of 16 bits are multiplied with eight keys of bytes at a time, or four of 16
+//! bits; pairs of positions are multiplied with their weights.
 
 use std::arch::x86_64::*;
 
@@ -9,12 +10,12 @@ use tercet_core::number::exp2_neg;
 
 use crate::simd::avx2::linear::sums::{fold_eight, fold_four, four_sums};
 
-/// AVX2, which runs here.
+/// AVX2, which this machine supports.
 #[derive(Clone, Copy)]
 pub(in crate::simd) struct Products(());
 
 impl Products {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     pub(in crate::simd) fn here() -> Self {
@@ -22,7 +23,7 @@ impl Products {
     }
 }
 
-/// Values of a step.
+/// Values per step.
 const STEP: usize = 16;
 
 impl HeadProducts for Products {
@@ -109,7 +110,7 @@ impl HeadProducts for Products {
     #[inline(always)]
     fn codes(self, weights: &[f32], exponent: i32, codes: &mut [i32; 64]) {
         for (code, &weight) in codes.iter_mut().zip(weights) {
-            // The mantissa, shifted by 0 to 26, which leaves nothing of it.
+            // The mantissa, shifted by 0 to 26, which clears it.
             let bits = weight.to_bits();
             let field = bits >> 23;
             let mantissa = match field {
@@ -117,7 +118,7 @@ impl HeadProducts for Products {
                 _ => bits & 0x7F_FFFF | 0x80_0000,
             };
             let shift = (exponent - (field.max(1) as i32 - 150)).clamp(0, 26) as u32;
-            // Half a unit less one, and one where the floor is odd: what is half a unit goes to the even neighbour.
+            // Half a unit less one, plus one if the floor is odd: exactly half a unit rounds to the even neighbour.
             let odd = mantissa >> shift & 1;
             let half = 1 << shift >> 1;
             let rounded = (mantissa + odd).wrapping_add(half).wrapping_sub(1) >> shift;
@@ -155,7 +156,7 @@ impl HeadProducts for Products {
     }
 }
 
-/// 2^(31 − i/256), which [`exp2_neg`] takes from its own table.
+/// 2^(31 − i/256), which [`exp2_neg`] reads from its own table.
 const TABLE: [u32; 257] = {
     let mut table = [0; 257];
     let mut at = 0;
@@ -166,7 +167,8 @@ const TABLE: [u32; 257] = {
     table
 };
 
-/// (exp2_neg(steps(largest − s)) + 64) >> 7 of eight scores, as core's [attention](tercet_core::model::attention) has it: 0 for −∞.
+/// Returns (exp2_neg(steps(largest − s)) + 64) >> 7 of eight scores, as in core's
+/// [attention](tercet_core::model::attention): 0 for −∞.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn powers(largest: f32, scores: &[f32; 8]) -> [u32; 8] {
@@ -174,7 +176,7 @@ fn powers(largest: f32, scores: &[f32; 8]) -> [u32; 8] {
     let scores = unsafe { _mm256_loadu_ps(scores.as_ptr()) };
     let below = _mm256_sub_ps(_mm256_set1_ps(largest), scores);
     let x = _mm256_mul_ps(below, _mm256_set1_ps(std::f32::consts::LOG2_E));
-    // The second of two where one is no number.
+    // The second operand, if one is NaN.
     let x = _mm256_min_ps(x, _mm256_set1_ps(31.99));
     let u = _mm256_cvttps_epi32(_mm256_mul_ps(x, _mm256_set1_ps(1_048_576.0)));
     let step = _mm256_and_si256(_mm256_srli_epi32::<12>(u), _mm256_set1_epi32(255));
@@ -202,7 +204,7 @@ fn powers(largest: f32, scores: &[f32; 8]) -> [u32; 8] {
     powers
 }
 
-/// Scores of eight keys of bytes.
+/// Computes the scores of eight keys of bytes.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn eight(query: &[i16], scale: f32, keys: &[i8], scales: &[f32; 8], scores: &mut [f32; 8]) {
@@ -229,7 +231,8 @@ fn eight(query: &[i16], scale: f32, keys: &[i8], scales: &[f32; 8], scores: &mut
     }
 }
 
-/// Scores of four keys of 16 bits. Two products fit 31 bits; of sums of them the upper and the lower halves are added by themselves.
+/// Computes the scores of four keys of 16 bits. Two products fit 31 bits; for sums of them the upper and the lower
+/// halves are added separately.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn four(query: &[i16], scale: f32, keys: &[i16], scales: &[f32; 4], scores: &mut [f32; 4]) {
@@ -252,7 +255,7 @@ fn four(query: &[i16], scale: f32, keys: &[i16], scales: &[f32; 4], scores: &mut
     }
     let high = _mm256_cvtepi32_pd(four_sums(fold_four(high)));
     let low = _mm256_cvtepi32_pd(four_sums(fold_four(low)));
-    // Exact, and then rounded once.
+    // Exact, then rounded once.
     let dots = _mm256_cvtpd_ps(_mm256_fmadd_pd(high, _mm256_set1_pd(65_536.0), low));
     // SAFETY: four scales and scores lie there.
     unsafe {
@@ -261,7 +264,7 @@ fn four(query: &[i16], scale: f32, keys: &[i16], scales: &[f32; 4], scores: &mut
     }
 }
 
-/// Σ w · v of sixteen columns of a page.
+/// Returns Σ w · v of sixteen columns of a page.
 ///
 /// # Safety
 /// Sixteen bytes lie at `values` and at each 63 times `len` bytes on.
@@ -304,7 +307,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of a page's keys and values by both products.
+    /// Compares the results of both products for a page's keys and values.
     #[target_feature(enable = "avx2,fma")]
     fn check(head: usize, kind: CacheType, extreme: bool, random: &mut Random) {
         let mut code = |largest: i32| match extreme {
@@ -317,7 +320,7 @@ mod tests {
         let scales: Vec<f32> = (0..64).map(|_| code(1000) as f32 * 1e-5).collect();
         let mut weights = [0; 64];
         for weight in &mut weights {
-            // Some pairs are zeros, some half of one.
+            // Some pairs are zeros, and some have one zero.
             *weight = code(32_767).max(0);
         }
         let products = Products::here();
@@ -337,7 +340,7 @@ mod tests {
         }
     }
 
-    /// Weights and codes of pages by both.
+    /// Compares weights and codes of pages by both.
     #[target_feature(enable = "avx2,fma")]
     fn check_weights(random: &mut Random) {
         let products = Products::here();
@@ -377,7 +380,7 @@ mod tests {
                     expected.map(f32::to_bits),
                     "{round}"
                 );
-                // As large as they may be for that power of two, which is what the driver takes, or smaller.
+                // As large as they may be for that power of two, which the driver takes, or smaller.
                 let (_, most) = sums;
                 let least = (most.to_bits() >> 23) as i32 - 140;
                 for more in [0, 1, 5, 12, 24, 31] {
@@ -388,7 +391,7 @@ mod tests {
                 }
             }
         }
-        // Half a unit goes to the even neighbour; what is subnormal, and what needs no shift.
+        // Exactly half a unit rounds to the even neighbour; also subnormal values, and values that need no shift.
         let mut weights = [0.0; 64];
         for (at, weight) in weights.iter_mut().enumerate() {
             *weight = at as f32 * 0.5;

@@ -6,19 +6,20 @@ pub(super) mod avx2;
 use tercet_core::model::Gate;
 use tercet_core::model::attention::Attention;
 
-/// What one instruction set takes these steps with.
+/// The step functions of one instruction set.
 ///
-/// The functions may use that set, so they are called through [`Backend::attend`](super::Backend::attend) and [`Backend::gate`](super::Backend::gate).
+/// The functions may use that set, so they are called through [`Backend::attend`](super::Backend::attend) and
+/// [`Backend::gate`](super::Backend::gate).
 #[derive(Debug)]
 pub(super) struct Steps {
     attend: Attend,
     gate: unsafe fn(Gate, &mut [f32], &[f32]),
 }
 
-/// [`Attention::head`].
+/// Does [`Attention::head`].
 type Attend = unsafe fn(&Attention<'_, '_>, usize, usize, &mut [f32], &mut [i64], &mut [f32]);
 
-/// As the target's baseline has them.
+/// Compiled for the target's baseline.
 pub(super) const SCALAR: Steps = Steps {
     attend: |attention, row, head, scores, sums, out| {
         attention.head(row, head, scores, sums, out);
@@ -26,15 +27,16 @@ pub(super) const SCALAR: Steps = Steps {
     gate: |gate, x, up| gate.apply(x, up),
 };
 
-/// [`Gate::apply`] in vectors of 32 bytes, also where there are longer ones: what it looks up is gathered value by value either way, and the emulated
-/// processor that tests the sets with longer ones (`.ci/amx`) gathers by none of the registers that they add.
+/// Does [`Gate::apply`] in vectors of 32 bytes, even if there are longer ones: its table look-ups are gathered value by
+/// value in any case, and the emulated processor that tests the sets with longer vectors (`.ci/amx`) cannot gather with
+/// the registers that they add.
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 fn gate(gate: Gate, x: &mut [f32], up: &[f32]) {
     gate.apply(x, up);
 }
 
-/// The steps of a set, by its features.
+/// Defines the steps of a set, with its features.
 macro_rules! steps {
     ($name:ident, $features:literal) => {
         #[cfg(all(feature = "simd", target_arch = "x86_64"))]
@@ -64,7 +66,7 @@ steps!(
 );
 
 impl super::Backend {
-    /// [`Attention::head`].
+    /// Does [`Attention::head`].
     pub(crate) fn attend(
         self,
         attention: &Attention<'_, '_>,
@@ -77,7 +79,7 @@ impl super::Backend {
         unsafe { (self.kernels().model.attend)(attention, row, head, scores, sums, out) }
     }
 
-    /// [`Gate::apply`].
+    /// Does [`Gate::apply`].
     pub(crate) fn gate(self, gate: Gate, x: &mut [f32], up: &[f32]) {
         // SAFETY: as above.
         unsafe { (self.kernels().model.gate)(gate, x, up) }

@@ -1,5 +1,5 @@
-//! Palettes, 32 values a vector: bits come to their bytes by `vpshufb` and a multiplication in place of a shift a lane, and
-//! are looked up by `vpshufb`, 16 entries at a time.
+//! Palettes, 32 values per vector: bits are moved to their bytes by `vpshufb` and a multiplication instead of a shift
+//! per lane, and are looked up by `vpshufb`, 16 entries at a time.
 
 use std::arch::x86_64::*;
 
@@ -152,7 +152,7 @@ impl LookUps for Avx2 {
     }
 }
 
-/// The entries of 32 indices.
+/// Returns the entries of 32 indices.
 ///
 /// # Safety
 /// The set runs here.
@@ -163,7 +163,7 @@ unsafe fn look_up_32<const BITS: usize>(book: &[__m256i; 16], indices: __m256i) 
         if BITS <= 4 {
             return _mm256_shuffle_epi8(book[0], indices);
         }
-        // In the row whose entries it names, an index is below 16 and becomes 0x70 and more; in the others it has its highest
+        // In the row with its entry, an index is below 16 and becomes 0x70 or more; in the others it has its highest
         // bit set, which gives 0.
         let (mut found, mut left) = (_mm256_setzero_si256(), indices);
         for row in &book[..(1 << BITS) / 16] {
@@ -175,7 +175,7 @@ unsafe fn look_up_32<const BITS: usize>(book: &[__m256i; 16], indices: __m256i) 
     }
 }
 
-/// 32 indices of less than eight bits, from 2·B + 16 bytes.
+/// Reads 32 indices of less than eight bits, from 2·B + 16 bytes.
 ///
 /// # Safety
 /// The set runs here, and so many bytes can be read.
@@ -186,13 +186,13 @@ unsafe fn unpack_32<const BITS: usize>(from: *const u8) -> __m256i {
         let mask = _mm256_set1_epi8(((1u8 << BITS) - 1) as i8);
         match BITS {
             4 => {
-                // The upper half of a byte, 4 bits higher, begins the next byte.
+                // The upper half of a byte, shifted by 4 bits, begins the next byte.
                 let words = _mm256_cvtepu8_epi16(_mm_loadu_si128(from.cast()));
                 let both = _mm256_or_si256(words, _mm256_slli_epi16::<4>(words));
                 _mm256_and_si256(both, mask)
             }
             2 => {
-                // Likewise in two steps, from 4 bits to 16 and from 2 to 8.
+                // The same in two steps, from 4 bits to 16 and from 2 to 8.
                 let words = _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast()));
                 let halves = _mm256_or_si256(words, _mm256_slli_epi32::<12>(words));
                 let quarters = _mm256_or_si256(halves, _mm256_slli_epi32::<6>(halves));
@@ -203,7 +203,7 @@ unsafe fn unpack_32<const BITS: usize>(from: *const u8) -> __m256i {
                 let high = _mm_loadu_si128(from.add(2 * BITS).cast());
                 let packed = _mm256_set_m128i(high, low);
                 let factors = table(&const { factors(BITS) });
-                // An index lies in two bytes; what stands above it leaves them, what stands below is shifted out.
+                // An index is in two bytes; bits above it are shifted out at the top, bits below it at the bottom.
                 let first = _mm256_shuffle_epi8(packed, table(&const { windows(BITS, 0) }));
                 let second = _mm256_shuffle_epi8(packed, table(&const { windows(BITS, BITS) }));
                 let down = _mm_cvtsi32_si128(16 - BITS as i32);
@@ -215,7 +215,7 @@ unsafe fn unpack_32<const BITS: usize>(from: *const u8) -> __m256i {
     }
 }
 
-/// 32 indices of less than eight bits, in the first 2·B bytes of either half.
+/// Returns 32 packed indices of less than eight bits, in the first 2·B bytes of either half.
 ///
 /// # Safety
 /// The set runs here.
@@ -239,7 +239,7 @@ unsafe fn table(bytes: &[u8; 32]) -> __m256i {
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
-/// The two bytes in which each of eight indices lies, from byte `first` on; the same in both halves.
+/// Returns the two bytes that contain each of eight indices, from byte `first` on; the same in both halves.
 const fn windows(bits: usize, first: usize) -> [u8; 32] {
     let mut places = [0; 32];
     let mut at = 0;
@@ -251,7 +251,7 @@ const fn windows(bits: usize, first: usize) -> [u8; 32] {
     places
 }
 
-/// 2^(16 − B − o) for an index that begins at bit o of its two bytes.
+/// Returns 2^(16 − B − o) for an index that begins at bit o of its two bytes.
 const fn factors(bits: usize) -> [u8; 32] {
     let mut factors = [0; 32];
     let mut at = 0;
@@ -265,7 +265,7 @@ const fn factors(bits: usize) -> [u8; 32] {
     factors
 }
 
-/// The bytes of eight indices next to those of the next; the same in both halves.
+/// Returns the bytes of eight indices next to those of the next; the same in both halves.
 const fn gather(bits: usize) -> [u8; 32] {
     let mut places = [0x80; 32];
     let mut at = 0;

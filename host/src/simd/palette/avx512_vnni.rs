@@ -1,15 +1,16 @@
-//! Palettes, 64 values a vector: bytes meet their bits by `vpermb` and `vpmultishiftqb`, and are looked up by `vpermb`.
+//! Palettes, 64 values per vector: bits are moved to their bytes by `vpermb` and `vpmultishiftqb`, and are looked up by
+//! `vpermb`.
 
 use std::arch::x86_64::*;
 
 use crate::simd::palette::lanes::{LookUps, STEP};
 
-/// AVX-512 with VNNI and VBMI, which runs here: one vector a step.
+/// AVX-512 with VNNI and VBMI, which this machine supports: one vector per step.
 #[derive(Clone, Copy)]
 pub(in crate::simd) struct Vbmi(());
 
 impl Vbmi {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi")]
     pub(in crate::simd) fn here() -> Self {
@@ -81,7 +82,7 @@ impl LookUps for Vbmi {
         }
     }
 
-    /// A look-up looks at six bits of an index, or at seven in two vectors.
+    /// A look-up uses six bits of an index, or seven with two vectors.
     #[inline(always)]
     fn look_up<const BITS: usize>(self, book: &[__m512i; 4], indices: __m512i) -> __m512i {
         // SAFETY: the set runs here.
@@ -144,7 +145,7 @@ unsafe fn table(bytes: &[u8; 64]) -> __m512i {
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
-/// Eight bytes from where each eight indices begin.
+/// Returns eight bytes from the start of every eight indices.
 const fn spread(bits: usize) -> [u8; 64] {
     let mut places = [0; 64];
     let mut at = 0;
@@ -155,7 +156,7 @@ const fn spread(bits: usize) -> [u8; 64] {
     places
 }
 
-/// Where each of eight indices begins, in bits.
+/// Returns the start of each of eight indices, in bits.
 const fn shifts(bits: usize) -> [u8; 64] {
     let mut shifts = [0; 64];
     let mut at = 0;
@@ -166,7 +167,7 @@ const fn shifts(bits: usize) -> [u8; 64] {
     shifts
 }
 
-/// The bytes of eight indices, next to the next ones.
+/// Returns the bytes of eight indices, next to the next ones.
 const fn gather(bits: usize) -> [u8; 64] {
     let mut places = [0; 64];
     let mut at = 0;

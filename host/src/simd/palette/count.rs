@@ -1,21 +1,21 @@
-//! How often each code occurs.
+//! Counts how often each code occurs.
 
 use tercet_core::palette::Counts;
 
-/// Tables that take turns, so that a code that follows on itself does not wait for its last count to be written.
+/// Tables that are used in turn, so that a repeated code does not wait for its last count to be written.
 const TABLES: usize = 4;
 
 /// Codes that are counted in 32 bits at a time.
 const RUN: usize = 1 << 24;
 
-/// As [`Counts::add_codes`] of codes that count once each, to no counts.
+/// As [`Counts::add_codes`] for codes that count once each, added to empty counts.
 pub(crate) fn count(codes: &[i8]) -> Counts {
     let mut weights = [0u64; 256];
     for codes in codes.chunks(RUN) {
         let mut tables = [[0u32; 256]; TABLES];
         let (eights, rest) = codes.as_chunks::<8>();
         for eight in eights {
-            // One load, and bytes by shifts.
+            // One load, then bytes by shifts.
             let word = u64::from_le_bytes(eight.map(|code| code as u8));
             for at in 0..8 {
                 tables[at % TABLES][usize::from((word >> (8 * at)) as u8)] += 1;
@@ -25,7 +25,7 @@ pub(crate) fn count(codes: &[i8]) -> Counts {
             tables[0][usize::from(code as u8)] += 1;
         }
         for (place, weight) in weights.iter_mut().enumerate() {
-            // Code c stands at c + 128.
+            // Code c is at c + 128.
             *weight += (tables.iter())
                 .map(|table| u64::from(table[place ^ 0x80]))
                 .sum::<u64>();

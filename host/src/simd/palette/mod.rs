@@ -1,7 +1,7 @@
-//! Palettes: packed indices and codebooks, by the kernels of a set and core's loops.
+//! Palettes: packed indices and codebooks, with the kernels of a set and core's loops.
 //!
-//! Kernels get a codebook's 2^bits entries as 256 bytes in which they repeat, so that bits above an index do not matter where a
-//! look-up takes more of them.
+//! Kernels receive a codebook's 2^bits entries repeated to 256 bytes, so that bits above an index do not matter if a
+//! look-up uses more bits.
 
 mod count;
 pub(in crate::simd) mod lanes;
@@ -14,9 +14,9 @@ pub(crate) use steps::Activations;
 
 use super::Backend;
 
-/// What one instruction set does to packed indices.
+/// The functions of one instruction set for packed indices.
 ///
-/// The functions may use that set, so they are called through the safe methods, which a [`Backend`] leads to.
+/// The functions may use that set, so they are called through the safe methods, which a [`Backend`] gives access to.
 #[derive(Debug)]
 pub(in crate::simd) struct Palettes {
     pub(in crate::simd) decode: unsafe fn(Width, &[u8], &[u8; 256], f32, &mut [f32]),
@@ -30,12 +30,12 @@ pub(crate) struct Codebook<'a> {
     width: Width,
     entries: &'a [i8],
     scale: f32,
-    /// The entries, over and over.
+    /// The entries, repeated.
     book: [u8; 256],
 }
 
 impl<'a> Codebook<'a> {
-    /// [`PaletteError::Length`] unless there are 2^bits entries.
+    /// Returns [`PaletteError::Length`] unless there are 2^bits entries.
     pub(crate) fn new(width: Width, entries: &'a [i8], scale: f32) -> Result<Self, PaletteError> {
         let (expected, found) = (width.entries(), entries.len());
         if found != expected {
@@ -60,7 +60,7 @@ impl<'a> Codebook<'a> {
 const SUMS: usize = 64;
 
 impl Backend {
-    /// As [`palette::decode_row`] from the first value on, of an index a value.
+    /// As [`palette::decode_row`] from the first value on, with an index per value.
     pub(crate) fn decode_palette(
         self,
         codebook: &Codebook<'_>,
@@ -83,7 +83,7 @@ impl Backend {
         }
     }
 
-    /// As [`palette::matvec`], of rows of one group: `fl(fl(f32(Σ entry · x) · scale) · x_scale)`.
+    /// As [`palette::matvec`], for rows of one group: `fl(fl(f32(Σ entry · x) · scale) · x_scale)`.
     pub(crate) fn palette_products(
         self,
         codebook: &Codebook<'_>,
@@ -131,7 +131,7 @@ impl Backend {
     ) -> Result<(), PaletteError> {
         match self.kernels().palettes {
             Some(palettes) if out.len() == coder.width().bytes(codes.len()) => {
-                // By a code's bits as an unsigned number: those that are not negative come first.
+                // Ordered by a code's bits as an unsigned number: nonnegative codes come first.
                 let mut indices = *coder.indices();
                 indices.rotate_left(128);
                 // SAFETY: as above.

@@ -1,4 +1,5 @@
-//! Palettes, 16 values a vector: bits come to their bytes by `tbl` and a shift a lane, and are looked up by `tbl`.
+//! Palettes, 16 values per vector: bits are moved to their bytes by `tbl` and a shift per lane, and are looked up by
+//! `tbl`.
 
 use std::arch::aarch64::*;
 
@@ -58,7 +59,7 @@ impl LookUps for Neon {
                     continue;
                 }
                 let bits = BITS as i16;
-                // Two indices in 16 bits, four in 32, eight in 64: the upper one moves down to the lower.
+                // Two indices in 16 bits, four in 32, eight in 64: the upper one is shifted down to the lower.
                 let two = vreinterpretq_u16_u8(indices);
                 let two = vorrq_u16(
                     vandq_u16(two, vdupq_n_u16(0xFF)),
@@ -131,7 +132,7 @@ impl LookUps for Neon {
         unsafe { vdupq_n_s32(0) }
     }
 
-    /// A product of two bytes fits 16 bits, a pair of them 32.
+    /// A product of two bytes fits 16 bits, and a pair of them 32.
     #[inline(always)]
     fn product(self, mut sums: int32x4_t, entries: [uint8x16_t; 4], x: &[i8; STEP]) -> int32x4_t {
         for (at, entries) in entries.into_iter().enumerate() {
@@ -155,7 +156,7 @@ impl LookUps for Neon {
     }
 }
 
-/// 16 indices of less than eight bits, from 16 bytes.
+/// Reads 16 indices of less than eight bits, from 16 bytes.
 ///
 /// # Safety
 /// The set runs here, and so many bytes can be read.
@@ -165,7 +166,7 @@ unsafe fn unpack_16<const BITS: usize>(from: *const u8) -> uint8x16_t {
     unsafe {
         let packed = vld1q_u8(from);
         let down = vld1q_s16(const { offsets(BITS) }.as_ptr());
-        // An index lies in two bytes; shifted down, in the lower one.
+        // An index is in two bytes; after a shift down, in the lower one.
         let first = vqtbl1q_u8(packed, vld1q_u8(const { windows(BITS, 0) }.as_ptr()));
         let second = vqtbl1q_u8(packed, vld1q_u8(const { windows(BITS, BITS) }.as_ptr()));
         let first = vshlq_u16(vreinterpretq_u16_u8(first), down);
@@ -175,7 +176,7 @@ unsafe fn unpack_16<const BITS: usize>(from: *const u8) -> uint8x16_t {
     }
 }
 
-/// The entries of 16 indices.
+/// Returns the entries of 16 indices.
 ///
 /// # Safety
 /// The set runs here.
@@ -190,7 +191,7 @@ unsafe fn look_up_16<const BITS: usize>(
             0..=4 => vqtbl1q_u8(book[0].0, indices),
             5 => vqtbl2q_u8(uint8x16x2_t(book[0].0, book[0].1), indices),
             _ => {
-                // What lies beyond a part of the book leaves the byte as it is.
+                // For an index beyond a part of the table, the byte is unchanged.
                 let mut found = vqtbl4q_u8(book[0], indices);
                 for (part, book) in (1u8..).zip(&book[1..(1 << BITS) / 64]) {
                     found = vqtbx4q_u8(found, *book, vsubq_u8(indices, vdupq_n_u8(64 * part)));
@@ -216,7 +217,7 @@ unsafe fn book_64(from: *const u8) -> uint8x16x4_t {
     }
 }
 
-/// The two bytes in which each of eight indices lies, from byte `first` on.
+/// Returns the two bytes that contain each of eight indices, from byte `first` on.
 const fn windows(bits: usize, first: usize) -> [u8; 16] {
     let mut places = [0; 16];
     let mut at = 0;
@@ -227,7 +228,7 @@ const fn windows(bits: usize, first: usize) -> [u8; 16] {
     places
 }
 
-/// Where each of eight indices begins within its two bytes, as a shift to the right.
+/// Returns the start of each of eight indices within its two bytes, as a shift to the right.
 const fn offsets(bits: usize) -> [i16; 8] {
     let mut offsets = [0; 8];
     let mut at = 0;
@@ -238,7 +239,7 @@ const fn offsets(bits: usize) -> [i16; 8] {
     offsets
 }
 
-/// The bytes of eight indices next to those of the next.
+/// Returns the bytes of eight indices next to those of the next.
 const fn gather(bits: usize) -> [u8; 16] {
     let mut places = [0xFF; 16];
     let mut at = 0;

@@ -1,20 +1,20 @@
 //! The loops over packed indices, generic in the instruction set; each set compiles them in functions of its own.
 //!
-//! Vectors reach beyond the indices of a step. The last steps of a row, which would reach beyond it, are taken from a copy
-//! with room behind it, and values that are no whole step are filled up with zeros.
+//! Vectors reach beyond the indices of a step. The last steps of a row, which would reach beyond it, are read from a
+//! copy with room after it, and values of a partial step are padded with zeros.
 
 use super::lanes::{LookUps, STEP};
 
 /// Room for the last steps of a row: they begin less than a vector of 64 bytes before its end, and reach another one.
 const ROOM: usize = 192;
 
-/// Rows that are multiplied side by side.
+/// Rows that are multiplied in parallel.
 const ROWS: usize = 4;
 
-/// A row's end, with room behind it.
+/// A row's end, with room after it.
 type Rest = [u8; ROOM];
 
-/// How many of `steps` whole steps reach no further than `len` bytes.
+/// Returns how many of `steps` whole steps stay within `len` bytes.
 #[inline(always)]
 fn inside<S: LookUps>(set: S, bits: usize, steps: usize, len: usize) -> usize {
     match len.checked_sub(set.reach(bits)) {
@@ -23,7 +23,7 @@ fn inside<S: LookUps>(set: S, bits: usize, steps: usize, len: usize) -> usize {
     }
 }
 
-/// What follows on `done` steps of a row, copied.
+/// Returns a copy of the bytes after `done` steps of a row.
 #[inline(always)]
 fn rest(row: &[u8], bits: usize, done: usize) -> Rest {
     let mut rest = [0; ROOM];
@@ -32,7 +32,7 @@ fn rest(row: &[u8], bits: usize, done: usize) -> Rest {
     rest
 }
 
-/// The values of a row: `fl(entry · scale)`. `row` has the indices of as many values as `out`.
+/// Writes the values of a row: `fl(entry · scale)`. `row` has the indices of as many values as `out`.
 #[inline(always)]
 pub(in crate::simd) fn decode<S: LookUps, const BITS: usize>(
     set: S,
@@ -65,7 +65,8 @@ pub(in crate::simd) fn decode<S: LookUps, const BITS: usize>(
     }
 }
 
-/// The values of a step. Not a closure: those are compiled for the set only where they happen to be inlined.
+/// Writes the values of a step. This is no closure: those are compiled for the set only where they happen to be
+/// inlined.
 ///
 /// # Safety
 /// The reach of a step can be read.
@@ -84,8 +85,8 @@ unsafe fn decode_step<S: LookUps, const BITS: usize>(
     }
 }
 
-/// The indices of codes, looked up by a code's bits as an unsigned number; the last byte is filled up with zeros. `out` has the bytes of as
-/// many indices as there are codes, and the indices are below 2^`BITS`.
+/// Writes the indices of codes, looked up by a code's bits as an unsigned number; the last byte is padded with zeros.
+/// `out` has the bytes of as many indices as there are codes, and the indices are below 2^`BITS`.
 #[inline(always)]
 pub(in crate::simd) fn pack<S: LookUps, const BITS: usize>(
     set: S,
@@ -121,7 +122,7 @@ pub(in crate::simd) fn pack<S: LookUps, const BITS: usize>(
                 rest[at..][..set.reach(BITS)].as_mut_ptr(),
             )
         };
-        // What fills up the last byte is zeros, not the index of the code 0.
+        // The padding of the last byte is zeros, not the index of the code 0.
         let bits = last.len() * BITS;
         if !bits.is_multiple_of(8) {
             rest[at + bits / 8] &= (1 << (bits % 8)) - 1;
@@ -131,7 +132,7 @@ pub(in crate::simd) fn pack<S: LookUps, const BITS: usize>(
     out.copy_from_slice(&rest[..out.len()]);
 }
 
-/// The indices of a step of codes.
+/// Writes the indices of a step of codes.
 ///
 /// # Safety
 /// The reach of a step can be written.
@@ -149,11 +150,11 @@ unsafe fn pack_step<S: LookUps, const BITS: usize>(
     }
 }
 
-/// Activations as the loops take them.
+/// Activations in the form for the loops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Activations<'a> {
     steps: &'a [[i8; STEP]],
-    /// What is no whole step, filled up with zeros; absent where nothing is left.
+    /// The values of a partial step, padded with zeros; `None` if there are none.
     last: Option<[i8; STEP]>,
     /// Σx, modulo 2³².
     sum: i32,
@@ -179,14 +180,14 @@ impl<'a> Activations<'a> {
         }
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub(crate) const fn all(&self) -> &'a [i8] {
         self.all
     }
 }
 
-/// The product of each row with the activations. There is a row for each sum, of `stride` bytes, which have the indices of as many values
-/// as there are activations.
+/// Computes the product of each row with the activations. There is one row per sum, of `stride` bytes, which have the
+/// indices of as many values as there are activations.
 #[inline(always)]
 pub(in crate::simd) fn products<S: LookUps, const BITS: usize>(
     set: S,
@@ -220,7 +221,7 @@ pub(in crate::simd) fn products<S: LookUps, const BITS: usize>(
     }
 }
 
-/// The products of `R` rows of `stride` bytes.
+/// Returns the products of `R` rows of `stride` bytes.
 #[inline(always)]
 fn sums<S: LookUps, const BITS: usize, const R: usize>(
     set: S,
@@ -278,7 +279,7 @@ unsafe fn product_step<S: LookUps, const BITS: usize>(
     }
 }
 
-/// The kernels of a set: functions that the loops are compiled in for every width.
+/// Defines the kernels of a set: functions in which the loops are compiled for every width.
 macro_rules! palette_kernels {
     ($set:ty, $features:literal) => {
         use tercet_core::palette::Width;

@@ -1,4 +1,4 @@
-//! Multiply-adds over tiles: four sums, so that none is waited for.
+//! Multiply-adds over tiles: with four sums, so that none is waited for.
 
 use super::tile::{Shape, Tiles};
 use crate::simd::avx512_vnni;
@@ -15,7 +15,8 @@ pub(in crate::simd) const KERNELS: Peak = Peak {
 const INT8: Turns = Turns::new(bytes, 4 * 16 * 16 * 64);
 
 fn bytes(turns: u64) {
-    // SAFETY: a table is only reached through a backend that was found to run its set. The code only writes the tiles that are named.
+    // SAFETY: a table is only reached through a backend that was found to run its set. The code only writes the tiles
+    // that are named.
     unsafe {
         let _tiles = Tiles::new(Shape {
             first: 16,

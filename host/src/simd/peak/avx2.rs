@@ -1,6 +1,6 @@
-//! Multiply-adds over registers: twelve sums, so that none is waited for.
+//! Multiply-adds over registers: with twelve sums, so that none is waited for.
 //!
-//! In assembly, since a compiler would compute a product of constants once.
+//! In assembly, because a compiler would compute a product of constants once.
 
 use crate::simd::peak::{Peak, Turns, turns};
 
@@ -13,7 +13,7 @@ pub(in crate::simd) const KERNELS: Peak = Peak {
 
 /// `vmulps`, `vaddps`.
 const FLOATS: Turns = Turns::new(floats, 12 * 8);
-/// `vpmaddwd`, `vpaddd`, on int8 that was widened.
+/// `vpmaddwd`, `vpaddd`, on widened int8.
 const INT8: Turns = Turns::new(words, 12 * 16);
 /// `vpmaddubsw`, `vpaddw`: exact for a few steps of ternary codes, before sums are widened.
 const TERNARY: Turns = Turns::new(bytes, 12 * 32);

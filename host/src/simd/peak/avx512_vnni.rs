@@ -1,4 +1,4 @@
-//! Multiply-adds over registers, as [`crate::simd::avx512::peak`] has them.
+//! Multiply-adds over registers, as in [`crate::simd::avx512::peak`].
 
 use crate::simd::avx512;
 use crate::simd::peak::{Peak, Turns, turns};

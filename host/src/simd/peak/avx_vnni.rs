@@ -1,4 +1,4 @@
-//! Multiply-adds over registers, as [`crate::simd::avx2::peak`] has them.
+//! Multiply-adds over registers, as in [`crate::simd::avx2::peak`].
 
 use crate::simd::avx2;
 use crate::simd::peak::{Peak, Turns, turns};

@@ -1,4 +1,4 @@
-//! Multiply-adds over registers, as [`crate::simd::neon::peak`] has them.
+//! Multiply-adds over registers, as in [`crate::simd::neon::peak`].
 
 use crate::simd::neon;
 use crate::simd::peak::{Peak, Turns, turns};

@@ -2,14 +2,14 @@
 
 use std::hint::black_box;
 
-/// Loops of multiply-adds over registers alone, for one instruction set.
+/// Loops of multiply-adds only over registers, for one instruction set.
 #[derive(Debug)]
 pub(crate) struct Peak {
-    /// f32, a multiplication and an addition, each rounded, as the number rules have it.
+    /// f32: a multiplication and an addition, each rounded, as in the number rules.
     pub(crate) f32: Turns,
     /// int8 × int8 into i32.
     pub(crate) int8: Turns,
-    /// −1, 0, 1 × int8, by what is fastest for such codes.
+    /// −1, 0, 1 × int8, with the fastest instructions for such codes.
     pub(crate) ternary: Turns,
 }
 
@@ -21,12 +21,12 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// A loop of so many multiply-adds a turn.
+    /// Returns a loop with so many multiply-adds per turn.
     pub(crate) const fn new(kernel: unsafe fn(u64), products: u64) -> Self {
         Self { kernel, products }
     }
 
-    /// Runs at least `products` multiply-adds, and says how many.
+    /// Runs at least `products` multiply-adds, and returns their number.
     pub(crate) fn run(&self, products: u64) -> u64 {
         let turns = products.div_ceil(self.products).max(1);
         // SAFETY: a table is only reached through a `Backend` that was found to run its set, and there is a turn.
@@ -35,10 +35,10 @@ impl Turns {
     }
 }
 
-/// Values of each side of a turn: 8 KiB of i16, in the nearest cache.
+/// Values on each side per turn: 8 KiB of i16, in the nearest cache.
 const VALUES: usize = 4096;
 
-/// What the compiler makes of a product of arrays in the nearest cache, since there is no register to name.
+/// The compiler's code for a product of arrays in the nearest cache, because there is no register to name.
 pub(in crate::simd) const SCALAR: Peak = Peak {
     f32: Turns::new(floats, VALUES as u64),
     int8: Turns::new(integers, VALUES as u64),
@@ -75,7 +75,7 @@ fn integers(turns: u64) {
     }
 }
 
-/// Repeats instructions until a register has counted down to 0. A register they write is named after them.
+/// Repeats instructions until a register has counted down to 0. Registers that they write are named after them.
 #[cfg(target_arch = "x86_64")]
 macro_rules! turns {
     ($turns:expr, $code:literal, $($register:tt)+) => {
@@ -91,7 +91,7 @@ macro_rules! turns {
     };
 }
 
-/// Repeats instructions until a register has counted down to 0. A register they write is named after them.
+/// Repeats instructions until a register has counted down to 0. Registers that they write are named after them.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 macro_rules! turns {
     ($turns:expr, $code:literal, $($register:tt)+) => {

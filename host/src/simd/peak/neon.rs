@@ -1,6 +1,6 @@
-//! Multiply-adds over registers: twelve sums, so that none is waited for.
+//! Multiply-adds over registers: with twelve sums, so that none is waited for.
 //!
-//! In assembly, since a compiler would compute a product of constants once.
+//! In assembly, because a compiler would compute a product of constants once.
 
 use crate::simd::peak::{Peak, Turns, turns};
 

@@ -1,6 +1,6 @@
-//! Multiply-adds over registers: twelve sums, so that none is waited for.
+//! Multiply-adds over registers: with twelve sums, so that none is waited for.
 //!
-//! In assembly, since a compiler would compute a product of constants once.
+//! In assembly, because a compiler would compute a product of constants once.
 
 use crate::simd::peak::{Peak, Turns, turns};
 
@@ -13,7 +13,7 @@ pub(in crate::simd) const KERNELS: Peak = Peak {
 
 /// `mulps`, `addps`.
 const FLOATS: Turns = Turns::new(floats, 12 * 4);
-/// `pmaddwd`, `paddd`, on int8 that was widened.
+/// `pmaddwd`, `paddd`, on widened int8.
 const INT8: Turns = Turns::new(words, 12 * 8);
 
 #[target_feature(enable = "sse4.1")]

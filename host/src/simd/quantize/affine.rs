@@ -37,7 +37,7 @@ pub(in crate::simd) fn affine<S: Quantizing, T: Value>(
     })
 }
 
-/// The loop over lines, and what it coded, by a grid whose scale is not 0.
+/// The loop over lines, and the counts of its codes, for a grid whose scale is not 0.
 struct Kernel<S> {
     grid: Grid,
     multiply: bool,
@@ -63,19 +63,20 @@ impl<S: Quantizing, T: Value> stores::Kernel<T> for Kernel<S> {
     }
 }
 
-/// From 2⁻¹⁰⁰ to 2¹⁰⁰ a scale and its inverse are normal, so the inverse is right to half a place.
+/// From 2⁻¹⁰⁰ to 2¹⁰⁰ a scale and its inverse are normal, so the inverse is accurate to half a unit in the last place.
 const LEAST_SCALE: f32 = f32::from_bits((127 - 100) << 23);
 
-/// Where a product is farther than 2⁻¹⁴ from the middle of two integers, it rounds to the integer that the quotient rounds to.
+/// If a product is farther than 2⁻¹⁴ from the middle of two integers, it rounds to the same integer as the quotient.
 ///
-/// A division takes as long as six other instructions, or more. With q = x / scale in real numbers, the rounded quotient is
-/// within 2⁻²⁴·|q| of q, and the product with the rounded inverse within 2.01 · 2⁻²⁴·|q|. Where |q| is at most 258, they are
-/// less than 258 · 3.01 · 2⁻²⁴ < 2⁻¹⁴ apart: both on one side of the middle. Beyond, both are clipped. (Where a product is
-/// subnormal it is 0 to within 2⁻¹²⁶, as the quotient is.) Few vectors have a value that near; those are divided.
+/// A division takes as long as six other instructions, or more. With q = x / scale in real numbers, the rounded
+/// quotient is within 2⁻²⁴·|q| of q, and the product with the rounded inverse within 2.01 · 2⁻²⁴·|q|. If |q| is at most
+/// 258, they are less than 258 · 3.01 · 2⁻²⁴ < 2⁻¹⁴ apart: both on the same side of the middle. Beyond, both are
+/// clipped. (A subnormal product is 0 to within 2⁻¹²⁶, as the quotient is.) Few vectors have a value so near to the
+/// middle; those are divided.
 const NEAR_TIE: f32 = 0.5 - 1.0 / 16_384.0;
 
-/// Whole lines of a grid whose scale is not 0, and how many values are coded and clipped; where `STREAM`, codes on a line's
-/// boundary, and a fence to follow.
+/// Processes whole lines with a grid whose scale is not 0; returns how many values are coded and clipped. If `STREAM`,
+/// codes are on a line boundary, and a fence must follow.
 #[inline(always)]
 fn pass<S: Quantizing, T: Value, const STREAM: bool, const MULTIPLY: bool>(
     set: S,
@@ -86,7 +87,7 @@ fn pass<S: Quantizing, T: Value, const STREAM: bool, const MULTIPLY: bool>(
 ) -> (u64, u64) {
     let step_len = VECTORS * set.lanes();
     let (mut coded, mut clipped) = (0, 0);
-    // By their places: so the compiler knows how long a step is.
+    // Indexed by place, so that the compiler knows the length of a step.
     for at in 0..values.len() / step_len {
         let step = &values[at * step_len..][..step_len];
         let codes = &mut codes[at * step_len..][..step_len];
@@ -99,7 +100,7 @@ fn pass<S: Quantizing, T: Value, const STREAM: bool, const MULTIPLY: bool>(
     (coded, clipped)
 }
 
-/// The codes of a step, how many are not the zero point, and how many are clipped.
+/// Returns the codes of a step, how many are not the zero point, and how many are clipped.
 #[inline(always)]
 fn codes_of<S: Quantizing, T: Value, const MULTIPLY: bool>(
     set: S,
@@ -116,7 +117,7 @@ fn codes_of<S: Quantizing, T: Value, const MULTIPLY: bool>(
         if MULTIPLY {
             let x = set.multiply_f32(x, inverse);
             *steps = set.round(x, grid);
-            // Magnitudes order as their patterns.
+            // Magnitudes have the order of their patterns.
             farthest = set.larger(farthest, set.off(x));
         } else {
             *steps = set.round(set.divide_f32(x, scale), grid);
@@ -131,9 +132,9 @@ fn codes_of<S: Quantizing, T: Value, const MULTIPLY: bool>(
     set.codes(steps, grid)
 }
 
-/// [`affine`] of a group, and [`Stats::extremes_of`] the next one, which comes from memory while the codes are made: both take
-/// as long as the longer of the two. `None`, and nothing written, unless the groups are of one length and the grid's inverse is
-/// a normal number.
+/// Does [`affine`] for a group, and [`Stats::extremes_of`] for the next one, which is loaded from memory while the
+/// codes are computed: together they take as long as the longer of the two. `None`, with nothing written, unless the
+/// groups have equal length and the grid's inverse is a normal number.
 #[inline(always)]
 pub(in crate::simd) fn affine_and_next<S: Quantizing, T: Value>(
     set: S,
@@ -167,7 +168,7 @@ pub(in crate::simd) fn affine_and_next<S: Quantizing, T: Value>(
         set.write_codes(code, codes, false);
     }
     if let (false, Some(&last)) = (rest_codes.is_empty(), next.last()) {
-        // Zeros count as nothing, and no extreme moves for a value that is there.
+        // Zeros do not count, and repeating an existing value does not change the extremes.
         let (mut step, mut after) = ([T::default(); LINE], [last; LINE]);
         step[..len - whole].copy_from_slice(&values[whole..]);
         after[..len - whole].copy_from_slice(&next[whole..]);

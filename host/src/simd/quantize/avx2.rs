@@ -67,7 +67,7 @@ impl Quantizing for Avx2 {
         unsafe {
             for (at, (a, b)) in [(a, b), (c, d)].into_iter().enumerate() {
                 let (a, b) = (_mm256_srli_epi32::<16>(a), _mm256_srli_epi32::<16>(b));
-                // Packing works in halves: quarters come as 0, 2, 1, 3.
+                // Packing works within halves: the order of quarters is 0, 2, 1, 3.
                 let tops = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(a, b));
                 _mm256_storeu_si256(to.add(16 * at).cast(), tops);
             }
@@ -116,7 +116,7 @@ impl Quantizing for Avx2 {
             )
         }
         fn within(self, x: __m256i, from: __m256i, to: __m256i) -> __m256i {
-            // 31 bits, so that signed comparisons do.
+            // 31 bits, so that signed comparisons work.
             let magnitude = _mm256_and_si256(x, self.pattern(i32::MAX as u32));
             let below = _mm256_cmpgt_epi32(from, magnitude);
             let outside = _mm256_or_si256(below, _mm256_cmpgt_epi32(magnitude, to));
@@ -135,7 +135,7 @@ impl Quantizing for Avx2 {
         fn units(self, sums: &[[__m256d; 2]; 4], window: Window) -> u64 {
             let [first, second] = window.factors();
             let (first, second) = (_mm256_set1_pd(first), _mm256_set1_pd(second));
-            // From 2⁵² on an f64's mantissa counts in ones.
+            // From 2⁵² on, an f64's mantissa counts in ones.
             let whole = _mm256_set1_pd((1u64 << 52) as f64);
             let mantissa = _mm256_set1_epi64x((1 << 52) - 1);
             let mut units = _mm256_setzero_si256();
@@ -152,7 +152,7 @@ impl Quantizing for Avx2 {
             (_mm_extract_epi64::<0>(units) as u64) + (_mm_extract_epi64::<1>(units) as u64)
         }
         fn signs(self, x: [__m256i; 4], threshold: u32) -> (__m256i, u32) {
-            // Magnitudes have 31 bits, so that signed comparisons do.
+            // Magnitudes have 31 bits, so that signed comparisons work.
             let below = self.pattern(threshold - 1);
             let (magnitudes, ones) = (self.pattern(i32::MAX as u32), self.pattern(1));
             let mut signs = x;
@@ -172,13 +172,13 @@ impl Quantizing for Avx2 {
         fn off(self, x: __m256i) -> __m256i {
             let x = _mm256_castsi256_ps(x);
             let nearest = _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(x);
-            // Exact: both lie within a half, or x is an integer.
+            // Exact: both are within a half, or x is an integer.
             let off = _mm256_castps_si256(_mm256_sub_ps(x, nearest));
             _mm256_and_si256(off, self.pattern(i32::MAX as u32))
         }
         fn round(self, x: __m256i, grid: &Grid) -> __m256i {
-            // As the reference: one step beyond the end. What lies below all integers, and a NaN, which the minimum lets
-            // pass, is converted to the lowest one, and so it stays when it is packed and clipped.
+            // As in the reference: one step beyond the end. Values below all integers, and NaNs, which the minimum
+            // passes through, are converted to the lowest integer, and stay so when they are packed and clipped.
             let above = i16::from(grid.high) - i16::from(grid.zero_point) + 1;
             let x = _mm256_min_ps(_mm256_set1_ps(f32::from(above)), _mm256_castsi256_ps(x));
             _mm256_cvtps_epi32(x)
@@ -203,7 +203,7 @@ impl Quantizing for Avx2 {
         }
         fn choose(self, table: __m256i, codes: __m256i, shift: u32) -> __m256i {
             let codes = _mm256_srl_epi32(codes, _mm_cvtsi32_si128(shift as i32));
-            // It looks at two bits of a lane only.
+            // It uses only two bits of a lane.
             _mm256_castps_si256(_mm256_permutevar_ps(_mm256_castsi256_ps(table), codes))
         }
         fn pack(self, packed: __m256i, codes: __m256i) -> __m256i {
@@ -218,23 +218,23 @@ impl Quantizing for Avx2 {
     }
 }
 
-/// Bytes in order, of two vectors of words that were packed from two vectors each.
+/// Returns bytes in order, from two vectors of words that were each packed from two vectors.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn pack(ab: __m256i, cd: __m256i) -> __m256i {
-    // Packing works in halves: dword 4h + j holds what half h of vector j gives; in order it is dword 2j + h.
+    // Packing works within halves: dword 4h + j has the result of half h of vector j; in order it is dword 2j + h.
     let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order)
 }
 
-/// How many bytes differ.
+/// Returns the number of different bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn differ(a: __m256i, b: __m256i) -> u32 {
     _mm256_movemask_epi8(_mm256_cmpeq_epi8(a, b)).count_zeros()
 }
 
-/// All lanes.
+/// Returns all lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn lanes(x: __m256i) -> [u32; 8] {

@@ -139,8 +139,8 @@ impl Quantizing for Avx512 {
             _mm512_reduce_add_epi64(units) as u64
         }
         fn signs(self, x: [__m512i; 4], threshold: u32) -> (__m512i, u32) {
-            // Signed, the patterns from the threshold up are those of positive values; unsigned, those from it with a sign
-            // are of negative ones.
+            // Signed, the patterns from the threshold up belong to positive values; unsigned, those from the threshold
+            // with a sign bit belong to negative ones.
             let (positive, negative) = (self.pattern(threshold), self.pattern(threshold | 1 << 31));
             let (mut above, mut below) = (0, 0);
             for (at, x) in x.into_iter().enumerate() {
@@ -157,13 +157,13 @@ impl Quantizing for Avx512 {
             _mm512_castps_si512(_mm512_div_ps(x, by))
         }
         fn off(self, x: __m512i) -> __m512i {
-            // What rounding takes away.
+            // The part that rounding removes.
             let off = _mm512_castps_si512(_mm512_reduce_ps::<0>(_mm512_castsi512_ps(x)));
             _mm512_and_si512(off, self.pattern(i32::MAX as u32))
         }
         fn round(self, x: __m512i, grid: &Grid) -> __m512i {
-            // As the reference: one step beyond the end. What lies below all integers, and a NaN, which the minimum lets
-            // pass, is converted to the lowest one, and so it stays when it is packed and clipped.
+            // As in the reference: one step beyond the end. Values below all integers, and NaNs, which the minimum
+            // passes through, are converted to the lowest integer, and stay so when they are packed and clipped.
             let above = i16::from(grid.high) - i16::from(grid.zero_point) + 1;
             let x = _mm512_min_ps(_mm512_set1_ps(f32::from(above)), _mm512_castsi512_ps(x));
             _mm512_cvtps_epi32(x)
@@ -179,7 +179,7 @@ impl Quantizing for Avx512 {
             let cd = _mm512_min_epi16(_mm512_max_epi16(free_cd, low), high);
             let cut_ab = _mm512_cmpneq_epi16_mask(ab, free_ab);
             let cut_cd = _mm512_cmpneq_epi16_mask(cd, free_cd);
-            // Dword 4i + j holds codes of quarter j; in order it is dword 4j + i.
+            // Dword 4i + j has codes of quarter j; in order it is dword 4j + i.
             let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
             let code = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(ab, cd));
             let moved = _mm512_cmpneq_epi8_mask(code, _mm512_set1_epi8(grid.zero_point));
@@ -188,7 +188,7 @@ impl Quantizing for Avx512 {
         }
         fn choose(self, table: __m512i, codes: __m512i, shift: u32) -> __m512i {
             let codes = _mm512_srl_epi32(codes, _mm_cvtsi32_si128(shift as i32));
-            // It looks at two bits of a lane only.
+            // It uses only two bits of a lane.
             _mm512_castps_si512(_mm512_permutevar_ps(_mm512_castsi512_ps(table), codes))
         }
         fn pack(self, packed: __m512i, codes: __m512i) -> __m512i {

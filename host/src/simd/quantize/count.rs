@@ -1,6 +1,7 @@
-//! Counts by bucket: places by vectors, increments one by one.
+//! Counts by bucket: places with vectors, increments one by one.
 //!
-//! A value takes one increment in memory, and a processor of today finishes about one in a cycle: that, and not memory, is the bound.
+//! A value takes one increment in memory, and current processors finish about one per cycle: that, and not memory, is
+//! the limit.
 
 use super::lanes::{Quantizing, VECTORS, Value};
 use crate::simd::counts::{TABLES, Tables};
@@ -34,8 +35,8 @@ pub(in crate::simd) fn count<S: Quantizing, T: Value>(set: S, values: &[T], tabl
             // SAFETY: a step lies whole within the block's places.
             unsafe { set.store_tops(keys, places.as_mut_ptr().add(at)) };
         }
-        // Neighbours that are equal, such as the zeros of a ReLU, go to different tables: an addition to what was stored just
-        // before would wait for it.
+        // Equal neighbours, such as the zeros of a ReLU, go to different tables: an addition to a value that was just
+        // stored would wait for it.
         let (groups, rest) = places[..values.len()].as_chunks::<GROUP>();
         for group in groups {
             for (at, &place) in group.iter().enumerate() {

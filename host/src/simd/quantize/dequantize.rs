@@ -1,4 +1,4 @@
-//! Codes back to values.
+//! Converts codes back to values.
 
 use super::lanes::{Quantizing, VECTORS};
 use crate::simd::stores::{LINE, Stores};
@@ -43,7 +43,7 @@ pub(in crate::simd) fn dequantize<S: Quantizing>(
     }
 }
 
-/// The same in plain code.
+/// Does the same in plain code.
 #[inline(always)]
 pub(super) fn one_by_one(codes: &[i8], zero_point: i8, scale: f32, out: &mut [f32]) {
     for (code, value) in codes.iter().zip(out) {

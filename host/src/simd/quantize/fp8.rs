@@ -1,4 +1,4 @@
-//! Eight-bit floats: [`Fp8::quantize`] and [`Fp8::dequantize`] without branches, in lanes that the compiler makes.
+//! Eight-bit floats: [`Fp8::quantize`] and [`Fp8::dequantize`] without branches, in lanes made by the compiler.
 
 use tercet_core::number::bits;
 use tercet_core::quant::fp8::Fp8;
@@ -6,7 +6,7 @@ use tercet_core::quant::fp8::Fp8;
 use super::lanes::{Quantizing, VECTORS, Value};
 use crate::simd::stores::{self, Ahead, LINE, Stores};
 
-/// A format by its bits of mantissa: 3 for E4M3, 2 for E5M2.
+/// A format by its number of mantissa bits: 3 for E4M3, 2 for E5M2.
 struct Format<const MANTISSA: u32>;
 
 impl<const MANTISSA: u32> Format<MANTISSA> {
@@ -19,14 +19,15 @@ impl<const MANTISSA: u32> Format<MANTISSA> {
     const DROPPED: u32 = 23 - MANTISSA;
     /// An f32's exponent field less a code's.
     const REBIAS: u32 = 127 - ((1 << (6 - MANTISSA)) - 1);
-    /// The format's least normal number.
+    /// The format's smallest normal number.
     const NORMAL: u32 = (Self::REBIAS + 1) << 23;
-    /// Its least number, the unit of the subnormal ones.
+    /// Its smallest number, the unit of the subnormal ones.
     const UNIT: f32 = f32::from_bits((Self::REBIAS + 1 - MANTISSA) << 23);
-    /// 2²³ units: an f32 from here on is whole units, to which an addition rounds, to nearest and ties to even.
+    /// 2²³ units: from here on an f32 is a whole number of units, to which an addition rounds, to nearest with ties to
+    /// even.
     const UNITS: f32 = f32::from_bits((Self::REBIAS + 1 - MANTISSA + 23) << 23);
 
-    /// [`Fp8::encode`], saturating, of what is not a NaN.
+    /// Does [`Fp8::encode`], saturating, for a value that is not NaN.
     #[inline(always)]
     fn encode(x: f32) -> u8 {
         let sign = x.to_bits() >> 24 & 0x80;
@@ -34,7 +35,7 @@ impl<const MANTISSA: u32> Format<MANTISSA> {
         let odd = magnitude >> Self::DROPPED & 1;
         let rounded = magnitude + ((1 << (Self::DROPPED - 1)) - 1) + odd;
         let normal = (rounded >> Self::DROPPED).wrapping_sub(Self::REBIAS << MANTISSA);
-        // Most numbers are no such few units; the sum is then something, and is not taken.
+        // Most numbers are not so few units; the sum is then meaningless and not used.
         let units = f32::from_bits(magnitude) + Self::UNITS;
         let subnormal = units.to_bits().wrapping_sub(Self::UNITS.to_bits());
         let code = match magnitude < Self::NORMAL {
@@ -44,7 +45,7 @@ impl<const MANTISSA: u32> Format<MANTISSA> {
         (code.min(Self::MAX) | sign) as u8
     }
 
-    /// [`Fp8::decode`].
+    /// Does [`Fp8::decode`].
     #[inline(always)]
     fn decode(code: u8) -> f32 {
         let sign = u32::from(code & 0x80) << 24;
@@ -67,8 +68,8 @@ impl<const MANTISSA: u32> Format<MANTISSA> {
     }
 }
 
-/// Codes of `fl(x / scale)`, for a scale that is positive and finite; false where a value is not finite, and its code is
-/// something.
+/// Writes codes of `fl(x / scale)`, for a scale that is positive and finite; false if a value is not finite, whose code
+/// is then unspecified.
 #[inline(always)]
 pub(in crate::simd) fn quantize<S: Quantizing, T: Value>(
     set: S,
@@ -87,7 +88,7 @@ pub(in crate::simd) fn quantize<S: Quantizing, T: Value>(
     }
 }
 
-/// [`quantize`] into a format.
+/// Does [`quantize`] for a format.
 #[inline(always)]
 fn encode<S: Quantizing, T: Value, const MANTISSA: u32>(
     set: S,
@@ -107,7 +108,7 @@ fn encode<S: Quantizing, T: Value, const MANTISSA: u32>(
     kernel.largest < bits::INFINITE
 }
 
-/// The loop over lines, and what it found.
+/// The loop over lines, and its results.
 struct Kernel<S, const MANTISSA: u32> {
     scale: f32,
     ahead: Ahead,
@@ -140,7 +141,7 @@ impl<S: Quantizing, T: Value, const MANTISSA: u32> stores::Kernel<T> for Kernel<
     }
 }
 
-/// Writes `fl(decode(code) · scale)` for each code. (Compiled for a set where it is called from one's code.)
+/// Writes `fl(decode(code) · scale)` for each code. (Compiled for a set if its code calls it.)
 #[inline(always)]
 pub(in crate::simd) fn dequantize(format: Fp8, scale: f32, codes: &[u8], out: &mut [f32]) {
     match format {

@@ -1,10 +1,10 @@
-//! The loops compiled for a set.
+//! The loops, compiled for a set.
 
-/// Defines a function for each loop, and the tables of them: `$set` is the set's value, `$features` what
+/// Defines a function for each loop, and the tables of them: `$set` is the set's value, `$features` the features that
 /// the compiler may use.
 macro_rules! kernels {
     ($set:ty, $features:literal) => {
-        /// The kernels of quantizers, but for those that widen.
+        /// The kernels of quantizers, except those that widen.
         pub(in crate::simd) const LOOPS: crate::simd::quantize::Quantize =
             crate::simd::quantize::Quantize {
                 f32: floats(),

@@ -1,4 +1,4 @@
-//! What the quantizers' loops ask of an instruction set.
+//! The operations that the quantizers' loops need from an instruction set.
 
 use tercet_core::number::Element;
 use tercet_core::quant::Grid;
@@ -7,11 +7,11 @@ use tercet_core::{bf16, f16};
 use crate::simd::exact::Window;
 use crate::simd::vectors::Doubles;
 
-/// Vectors of a step.
+/// Vectors per step.
 pub(super) const VECTORS: usize = 4;
 
-/// What quantizers ask of a set that runs here beside its vectors: f32 values, taken as their 32-bit patterns. A step of the loops is four
-/// vectors, of at most 16 lanes each.
+/// Operations of a detected set that quantizers need beside its vectors, on f32 values as their 32-bit patterns. A step
+/// of the loops is four vectors, with at most 16 lanes each.
 pub(in crate::simd) trait Quantizing: Doubles {
     /// The codes of a step.
     type Codes: Copy;
@@ -19,7 +19,7 @@ pub(in crate::simd) trait Quantizing: Doubles {
     /// Reads and widens as many halves.
     ///
     /// # Safety
-    /// All of them can be read, at any alignment; so for all that reads.
+    /// All of them can be read, at any alignment; the same holds for all functions that read.
     unsafe fn load_f16(self, at: *const f16) -> Self::Words;
     /// Reads and widens as many halves.
     ///
@@ -27,44 +27,45 @@ pub(in crate::simd) trait Quantizing: Doubles {
     /// As for [`Quantizing::load_f16`].
     unsafe fn load_bf16(self, at: *const bf16) -> Self::Words;
 
-    /// The larger patterns of each pair, as unsigned and as signed integers.
+    /// Returns the larger patterns of each pair, as unsigned and as signed integers.
     fn larger(self, most: [Self::Words; 2], x: Self::Words) -> [Self::Words; 2];
-    /// The smaller patterns of each pair, as unsigned and as signed integers.
+    /// Returns the smaller patterns of each pair, as unsigned and as signed integers.
     fn smaller(self, least: [Self::Words; 2], x: Self::Words) -> [Self::Words; 2];
-    /// The largest lane of the first as unsigned, and of the second as signed integers.
+    /// Returns the largest lane of the first as unsigned, and of the second as signed integers.
     fn largest(self, most: [Self::Words; 2]) -> (u32, i32);
-    /// The smallest lane of the first as unsigned, and of the second as signed integers.
+    /// Returns the smallest lane of the first as unsigned, and of the second as signed integers.
     fn smallest(self, least: [Self::Words; 2]) -> (u32, i32);
 
-    /// The magnitudes of lanes where they lie in `from..=to`, 0 in the others.
+    /// Returns the magnitudes of lanes in `from..=to`, and 0 for the others.
     fn within(self, x: Self::Words, from: Self::Words, to: Self::Words) -> Self::Words;
-    /// Adds the magnitudes of a vector; signs are not looked at. See [`crate::simd::exact`].
+    /// Adds the magnitudes of a vector; signs are ignored. See [`crate::simd::exact`].
     fn add_magnitudes(self, sums: [Self::Doubles; 2], x: Self::Words) -> [Self::Doubles; 2];
-    /// All sums, in the window's units: each is a count below 2⁵².
+    /// Returns the total of all sums in the window's units: each is a count below 2⁵².
     fn units(self, sums: &[[Self::Doubles; 2]; 4], window: Window) -> u64;
 
-    /// The signs of values whose magnitudes reach a threshold of at least 1, 0 for the others; and how many reach it.
+    /// Returns the signs of values whose magnitudes reach a threshold of at least 1, 0 for the others; and how many
+    /// reach it.
     fn signs(self, x: [Self::Words; 4], threshold: u32) -> (Self::Codes, u32);
 
-    /// The quotients of lanes.
+    /// Returns the quotients of lanes.
     fn divide_f32(self, x: Self::Words, by: Self::Words) -> Self::Words;
-    /// How far numbers are from the nearest integers, without signs; a NaN for what is not finite.
+    /// Returns the distance of numbers from the nearest integers, without signs; NaN for values that are not finite.
     fn off(self, x: Self::Words) -> Self::Words;
-    /// Numbers of steps rounded to the nearest integers, ties to even, and clipped one step beyond the grid's ends or farther
-    /// out; a NaN lies below.
+    /// Rounds numbers of steps to the nearest integers, ties to even, clipped one step beyond the grid's ends or
+    /// farther out; NaN becomes a number below.
     fn round(self, x: Self::Words, grid: &Grid) -> Self::Words;
-    /// The codes of rounded steps, how many are not the zero point, and how many the grid's ends clip.
+    /// Returns the codes of rounded steps, how many are not the zero point, and how many the grid's ends clip.
     fn codes(self, steps: [Self::Words; 4], grid: &Grid) -> (Self::Codes, u32, u32);
 
-    /// As many codes less `zero_point`, as f32.
+    /// Reads as many codes and returns them less `zero_point`, as f32.
     ///
     /// # Safety
     /// As for [`Quantizing::load_f16`].
     unsafe fn steps(self, codes: *const i8, zero_point: Self::Words) -> Self::Words;
-    /// Writes values past the caches.
+    /// Writes values, bypassing the caches.
     ///
     /// # Safety
-    /// All of them can be written; the place lies on the boundary of as many bytes.
+    /// All of them can be written; the address is a multiple of their number of bytes.
     unsafe fn stream_past(self, values: Self::Words, to: *mut f32);
 
     /// Reads as many bytes as integers.
@@ -72,12 +73,13 @@ pub(in crate::simd) trait Quantizing: Doubles {
     /// # Safety
     /// As for [`Quantizing::load_f16`].
     unsafe fn bytes(self, at: *const u8) -> Self::Words;
-    /// What a table of four patterns, which repeat over the vector, has at the two bits of each integer from bit `shift` on.
+    /// Returns the entries of a table of four patterns, which repeat over the vector, for the two bits of each integer
+    /// from bit `shift` on.
     fn choose(self, table: Self::Words, codes: Self::Words, shift: u32) -> Self::Words;
-    /// `4 · packed + code + 1` of each byte, for bytes of up to six bits and codes from −1 to 1.
+    /// Returns `4 · packed + code + 1` for each byte, for bytes of up to six bits and codes from −1 to 1.
     fn pack(self, packed: Self::Codes, codes: Self::Codes) -> Self::Codes;
 
-    /// Patterns whose integers order as the values do: [`tercet_core::number::bits::ordered`].
+    /// Returns patterns whose integers have the order of the values: [`tercet_core::number::bits::ordered`].
     fn ordered(self, x: Self::Words) -> Self::Words;
     /// Writes the upper halves of a step's patterns, in order.
     ///
@@ -95,13 +97,13 @@ pub(in crate::simd) trait Quantizing: Doubles {
     /// # Safety
     /// All of them can be written, at any alignment.
     unsafe fn store_codes(self, codes: Self::Codes, to: *mut i8);
-    /// The same past the caches.
+    /// Does the same, bypassing the caches.
     ///
     /// # Safety
-    /// All of them can be written; the place lies on the boundary of as many bytes.
+    /// All of them can be written; the address is a multiple of their number of bytes.
     unsafe fn stream_codes(self, codes: Self::Codes, to: *mut i8);
 
-    /// The first values of a slice, which has as many as a vector.
+    /// Reads the first values of a slice, which has at least as many as a vector.
     #[inline(always)]
     fn values<T: Value>(self, from: &[T]) -> Self::Words {
         assert!(from.len() >= self.lanes());
@@ -109,7 +111,7 @@ pub(in crate::simd) trait Quantizing: Doubles {
         unsafe { T::read(self, from.as_ptr()) }
     }
 
-    /// The codes of a step at the head of a slice, which has as many.
+    /// Reads the codes of a step at the beginning of a slice, which has at least as many.
     #[inline(always)]
     fn read_codes(self, from: &[i8]) -> Self::Codes {
         assert!(from.len() >= VECTORS * self.lanes());
@@ -117,8 +119,8 @@ pub(in crate::simd) trait Quantizing: Doubles {
         unsafe { self.load_codes(from.as_ptr()) }
     }
 
-    /// Writes the codes of a step to the head of a slice, which has as many: where `streaming`, past the caches if the place lies on the
-    /// boundary of as many bytes, and a fence is to follow.
+    /// Writes the codes of a step to the beginning of a slice, which has at least as many. If `streaming`, they bypass
+    /// the caches if the address is a multiple of their number of bytes; then a fence must follow.
     #[inline(always)]
     fn write_codes(self, codes: Self::Codes, to: &mut [i8], streaming: bool) {
         let step = VECTORS * self.lanes();

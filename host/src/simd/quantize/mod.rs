@@ -1,4 +1,4 @@
-//! Quantizers: what the kernels of a set do to values, checked.
+//! Quantizers: a set's kernels on values, behind checks.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -42,7 +42,7 @@ impl Backend {
         unsafe { (self.floats::<T>().extremes)(values, ahead) }
     }
 
-    /// Codes values as a plan says. Before another thread may read the codes, [`Stores::finish`] is called.
+    /// Quantizes values with a plan. Call [`Stores::finish`] before another thread reads the codes.
     pub(crate) fn apply<T: Element>(
         self,
         plan: &Plan,
@@ -69,8 +69,8 @@ impl Backend {
         }
     }
 
-    /// [`Backend::apply`] into the caches for a group, and [`Backend::extremes`] of the next. `None`, and nothing written, where
-    /// that is not one pass.
+    /// Does [`Backend::apply`] into the caches for a group, and [`Backend::extremes`] for the next. `None`, with
+    /// nothing written, if that is not possible in one pass.
     pub(crate) fn apply_and_next<T: Element>(
         self,
         plan: &Plan,
@@ -122,15 +122,15 @@ impl Backend {
         unsafe { (self.floats::<T>().count)(values, tables) }
     }
 
-    /// Copies as many lines past the caches. Before another thread may read them, [`Stores::finish`] is called.
+    /// Copies as many lines, bypassing the caches. Call [`Stores::finish`] before another thread reads them.
     pub(crate) fn stream_lines(self, from: &[Line], to: &mut [Line]) {
         assert_eq!(from.len(), to.len());
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         unsafe { (self.kernels().quantize.stream)(from, to) }
     }
 
-    /// Writes `fl((code − zero_point) · scale)` for each code, into a slice of the same length. Before another thread may read
-    /// it, [`Stores::finish`] is called.
+    /// Writes `fl((code − zero_point) · scale)` for each code, into a slice of equal length. Call [`Stores::finish`]
+    /// before another thread reads it.
     pub(crate) fn dequantize(
         self,
         codes: &[i8],
@@ -144,7 +144,7 @@ impl Backend {
         unsafe { (self.kernels().quantize.dequantize)(codes, zero_point, scale, out, stores) }
     }
 
-    /// Widens values to a slice of the same length.
+    /// Widens values to a slice of equal length.
     pub(crate) fn widen<T: Element>(self, values: &[T], out: &mut [f32]) {
         assert_eq!(values.len(), out.len());
         let quantize = self.kernels().quantize;
@@ -159,8 +159,8 @@ impl Backend {
         }
     }
 
-    /// As [`Fp8::quantize`] for a scale that is positive and finite, with as many codes; false, and codes left open, where a value
-    /// is not finite. Before another thread may read them, [`Stores::finish`] is called.
+    /// As [`Fp8::quantize`] for a scale that is positive and finite, with as many codes; false, with unspecified codes,
+    /// if a value is not finite. Call [`Stores::finish`] before another thread reads them.
     pub(crate) fn quantize_fp8<T: Element>(
         self,
         format: Fp8,
@@ -174,7 +174,7 @@ impl Backend {
         unsafe { (self.floats::<T>().fp8)(format, scale, values, codes, stores, Ahead::STREAM) }
     }
 
-    /// As [`Fp8::dequantize`] for as many values. Before another thread may read them, [`Stores::finish`] is called.
+    /// As [`Fp8::dequantize`] for as many values. Call [`Stores::finish`] before another thread reads them.
     pub(crate) fn dequantize_fp8(
         self,
         format: Fp8,
@@ -192,10 +192,10 @@ impl Backend {
         });
     }
 
-    /// Writes `(code − 1) · unit` for the codes at bits `shift` and `shift + 1` of each byte; false, and the code 3 taken for 2,
-    /// where one is 3.
+    /// Writes `(code − 1) · unit` for the codes at bits `shift` and `shift + 1` of each byte. Returns false, with the
+    /// code 3 read as 2, if one is 3.
     ///
-    /// Before another thread may read the floats, [`Stores::finish`] is called.
+    /// Call [`Stores::finish`] before another thread reads the floats.
     pub(crate) fn decode_row(
         self,
         bytes: &[u8],
@@ -214,7 +214,7 @@ impl Backend {
         !unsafe { (quantize.has_three)(bytes, 1 << shift) }
     }
 
-    /// The same for whole groups of I2_S.
+    /// Does the same for whole groups of I2_S.
     pub(crate) fn decode_groups(
         self,
         layout: Layout,
@@ -234,7 +234,7 @@ impl Backend {
         !unsafe { (quantize.has_three)(bytes, 0b01_01_01_01) }
     }
 
-    /// Has `make` write floats, given the index of the first: all at once, or parts of them that go past the caches.
+    /// Lets `make` write floats, passed with the index of the first: all at once, or in parts that bypass the caches.
     fn store(self, out: &mut [f32], stores: Stores, mut make: impl FnMut(usize, &mut [f32])) {
         match self.copy_past().filter(|_| stores == Stores::Streaming) {
             Some(copy) => {
@@ -250,27 +250,27 @@ impl Backend {
         }
     }
 
-    /// [`activations::row`](tercet_core::quant::activations::row) of 8 bits.
+    /// Does [`activations::row`](tercet_core::quant::activations::row) with 8 bits.
     pub(crate) fn norm_a8(self, x: &[f32], norm: Option<Norm<'_>>, codes: &mut [i8]) -> f32 {
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         unsafe { (self.kernels().quantize.norm_a8)(x, norm, codes) }
     }
 
-    /// [`activations::row`](tercet_core::quant::activations::row) of 16 bits.
+    /// Does [`activations::row`](tercet_core::quant::activations::row) with 16 bits.
     pub(crate) fn norm_a16(self, x: &[f32], norm: Option<Norm<'_>>, codes: &mut [i16]) -> f32 {
         // SAFETY: as above.
         unsafe { (self.kernels().quantize.norm_a16)(x, norm, codes) }
     }
 
-    /// Packs Hugging Face's BitNet codes of four rows, all finite, for a scale that is positive and finite; rows and `out` have
-    /// one length.
+    /// Packs Hugging Face BitNet codes of four rows, all finite, for a scale that is positive and finite; rows and
+    /// `out` have equal length.
     pub(crate) fn pack_rows<T: Element>(self, rows: [&[T]; 4], s: f32, out: &mut [u8]) {
         assert!(rows.iter().all(|row| row.len() == out.len()));
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         unsafe { (self.floats::<T>().pack_rows)(rows, two_bits::threshold(s), out) }
     }
 
-    /// The kernels that read values of a type.
+    /// Returns the kernels that read values of a type.
     fn floats<T: Element>(self) -> &'static Floats<T> {
         let quantize = self.kernels().quantize;
         let tables: [&'static dyn Any; 3] = [&quantize.f32, &quantize.f16, &quantize.bf16];

@@ -13,7 +13,8 @@ use crate::simd::quantize::kernels::kernels;
 use crate::simd::quantize::lanes::Quantizing;
 use crate::simd::vectors::{Vectors, operations};
 
-/// The kernels of quantizers. Every target for AArch64 has NEON, so the compiler vectorizes the plain loops that widen for it.
+/// The kernels of quantizers. Every target for AArch64 has NEON, so the compiler vectorizes the plain loops that widen
+/// for it.
 pub(in crate::simd) const KERNELS: Quantize = LOOPS;
 
 kernels!(Neon, "neon");
@@ -48,7 +49,7 @@ impl Quantizing for Neon {
         }
     }
 
-    /// Into the caches, as codes go.
+    /// Through the caches, like codes.
     #[inline(always)]
     unsafe fn stream_past(self, values: int32x4_t, to: *mut f32) {
         // SAFETY: the caller's promise.
@@ -86,7 +87,7 @@ impl Quantizing for Neon {
         unsafe { vst1q_s8(to, codes) }
     }
 
-    /// Into the caches, where these processors decide by themselves what goes past.
+    /// Through the caches: these processors decide by themselves which data bypasses them.
     #[inline(always)]
     unsafe fn stream_codes(self, codes: int8x16_t, to: *mut i8) {
         // SAFETY: the caller's promise.
@@ -149,15 +150,15 @@ impl Quantizing for Neon {
         }
         fn off(self, x: int32x4_t) -> int32x4_t {
             let x = vreinterpretq_f32_s32(x);
-            // Exact: both lie within a half, or x is an integer.
+            // Exact: both are within a half, or x is an integer.
             vreinterpretq_s32_f32(vabsq_f32(vsubq_f32(x, vrndnq_f32(x))))
         }
         fn round(self, x: int32x4_t, grid: &Grid) -> int32x4_t {
-            // As the reference: one step beyond each end, so that steps and codes before clipping fit 16 bits.
+            // As in the reference: one step beyond each end, so that steps and codes before clipping fit 16 bits.
             let [zero, low, high] = [grid.zero_point, grid.low, grid.high].map(i16::from);
             let below = vdupq_n_f32(f32::from(low - zero - 1));
             let above = vdupq_n_f32(f32::from(high - zero + 1));
-            // This maximum gives the number where the other is a quotient that is none, as the reference's comparison does.
+            // This maximum returns the number if the other operand is NaN, as the reference's comparison does.
             let x = vminnmq_f32(vmaxnmq_f32(vreinterpretq_f32_s32(x), below), above);
             vcvtnq_s32_f32(x)
         }
@@ -205,7 +206,7 @@ fn unsigned(x: int32x4_t) -> uint32x4_t {
     vreinterpretq_u32_s32(x)
 }
 
-/// How many bytes of a mask are zeros.
+/// Returns the number of zero bytes of a mask.
 #[inline]
 #[target_feature(enable = "neon")]
 fn zeros(mask: uint8x16_t) -> u32 {

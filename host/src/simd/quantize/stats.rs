@@ -6,7 +6,7 @@ use super::lanes::{Quantizing, VECTORS, Value};
 use crate::simd::exact::{Extent, LANE, Total, Window};
 use crate::simd::stores::Ahead;
 
-/// [`Stats::of`] where `SUM`, else [`Stats::extremes_of`].
+/// Computes [`Stats::of`] if `SUM`, else [`Stats::extremes_of`].
 #[inline(always)]
 pub(in crate::simd) fn stats<S: Quantizing, T: Value, const SUM: bool>(
     set: S,
@@ -33,7 +33,7 @@ pub(in crate::simd) fn stats<S: Quantizing, T: Value, const SUM: bool>(
     total.stats(values)
 }
 
-/// Looks for smallest magnitudes where they are needed: without both signs, one is an end of the range.
+/// Finds the smallest magnitudes if they are needed: without both signs, one of them is an end of the range.
 #[inline(always)]
 fn complete<S: Quantizing, T: Value>(set: S, total: &mut Total, values: &[T]) {
     if !total.has_both_signs() {
@@ -62,7 +62,7 @@ impl<S: Quantizing> Most<S> {
         }
     }
 
-    /// The extremes of the values that were taken, all of them.
+    /// Returns the extremes of the processed values, which are all values.
     #[inline(always)]
     pub(super) fn stats<T: Value>(self, set: S, values: &[T]) -> Stats {
         let mut total = Total::EMPTY;
@@ -77,7 +77,7 @@ impl<S: Quantizing> Most<S> {
     }
 }
 
-/// The extent of a block, without the smallest magnitudes unless `SUM`, and its sums.
+/// Returns the extent of a block, without the smallest magnitudes unless `SUM`, and its sums.
 #[inline(always)]
 fn look<S: Quantizing, T: Value, const SUM: bool>(
     set: S,
@@ -107,7 +107,7 @@ fn look<S: Quantizing, T: Value, const SUM: bool>(
         }
     }
     for (at, rest) in steps.remainder().chunks(set.lanes()).enumerate() {
-        // What fills the vector up is a value that the extremes know, and no sum has.
+        // The padding of the vector is a value that the extremes already include and that no sum includes.
         let x = read_part::<S, T>(set, rest, rest[0]);
         most = set.larger(most, x);
         if SUM {
@@ -129,7 +129,7 @@ fn look<S: Quantizing, T: Value, const SUM: bool>(
     (extent, sums)
 }
 
-/// The extent's smallest magnitudes.
+/// Returns the extent's smallest magnitudes.
 #[cold]
 #[inline(always)]
 fn least<S: Quantizing, T: Value>(set: S, values: &[T]) -> Extent {
@@ -153,7 +153,7 @@ fn least<S: Quantizing, T: Value>(set: S, values: &[T]) -> Extent {
     }
 }
 
-/// Reads less than a vector and fills it up.
+/// Reads less than a vector and pads it.
 #[inline(always)]
 fn read_part<S: Quantizing, T: Value>(set: S, values: &[T], fill: T) -> S::Words {
     let mut filled = [fill; 16];
@@ -161,7 +161,7 @@ fn read_part<S: Quantizing, T: Value>(set: S, values: &[T], fill: T) -> S::Words
     set.values(&filled)
 }
 
-/// Adds the magnitudes of the patterns `smallest..=largest`, however far apart they lie.
+/// Adds the magnitudes of the patterns `smallest..=largest`, however far apart they are.
 #[cold]
 #[inline(always)]
 pub(super) fn add_windows<S: Quantizing, T: Value>(
@@ -171,7 +171,7 @@ pub(super) fn add_windows<S: Quantizing, T: Value>(
     mut largest: u32,
     sum: &mut ExactSum,
 ) {
-    // At most a block, so that no lane takes more than `LANE` values.
+    // At most a block, so that no lane adds more than `LANE` values.
     debug_assert!(values.len() <= VECTORS * set.lanes() * LANE);
     while largest > 0 && largest >= smallest {
         let (window, floor) = Window::below(largest);

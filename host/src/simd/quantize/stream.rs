@@ -1,9 +1,9 @@
-//! Lines of codes past the caches.
+//! Copies lines of codes, bypassing the caches.
 
 use super::lanes::{Quantizing, VECTORS};
 use crate::simd::stores::{LINE, Line};
 
-/// Copies lines; a fence is to follow.
+/// Copies lines; a fence must follow.
 #[inline(always)]
 pub(in crate::simd) fn stream<S: Quantizing>(set: S, from: &[Line], to: &mut [Line]) {
     for (from, to) in from.iter().zip(to) {

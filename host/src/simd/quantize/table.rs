@@ -1,4 +1,4 @@
-//! What quantizers ask of an instruction set, and the plain loops.
+//! The functions that quantizers need from an instruction set, and the plain loops.
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats, bits};
@@ -12,9 +12,10 @@ use crate::simd::counts::{TABLES, Tables};
 use crate::simd::stores::Line;
 use crate::simd::{Ahead, Stores, magnitudes};
 
-/// What a quantizer does to values, for one instruction set.
+/// The quantizer functions of one instruction set.
 ///
-/// The functions may use that set, so they are called through the safe methods, which a [`Backend`](crate::simd::Backend) leads to.
+/// The functions may use that set, so they are called through the safe methods, which a
+/// [`Backend`](crate::simd::Backend) gives access to.
 #[derive(Debug)]
 pub(in crate::simd) struct Quantize {
     pub(in crate::simd) f32: Floats<f32>,
@@ -47,7 +48,7 @@ pub(in crate::simd) struct Floats<T> {
     pub(in crate::simd) fp8: Float8<T>,
 }
 
-/// [`activations::row`].
+/// Does [`activations::row`].
 type NormRow<C> = unsafe fn(&[f32], Option<Norm<'_>>, &mut [C]) -> f32;
 type Float8<T> = unsafe fn(Fp8, f32, &[T], &mut [u8], Stores, Ahead) -> bool;
 type Ternary<T> =
@@ -113,7 +114,7 @@ const fn scalar_floats<T: Element>() -> Floats<T> {
     }
 }
 
-/// Widens values to a slice of the same length.
+/// Widens values to a slice of equal length.
 pub(super) fn widen<T: Element>(values: &[T], out: &mut [f32]) {
     for (value, out) in values.iter().zip(out) {
         *out = value.to_f32();

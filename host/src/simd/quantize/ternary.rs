@@ -1,4 +1,4 @@
-//! Ternary codes by one comparison.
+//! Ternary codes with one comparison.
 
 use tercet_core::number::{ExactSum, bits};
 use tercet_core::quant::{Applied, QuantError};
@@ -20,7 +20,7 @@ pub(in crate::simd) fn ternary<S: Quantizing, T: Value>(
     stores: Stores,
     ahead: Ahead,
 ) -> Result<Applied, QuantError> {
-    // A threshold of 0 codes zeros too, so it would count what fills a line up.
+    // A threshold of 0 would code zeros too, and so count the padding of a line.
     if values.len() != codes.len() || !(1..bits::INFINITE).contains(&threshold) {
         return scalar::ternary(values, threshold, sum, codes);
     }
@@ -35,7 +35,7 @@ pub(in crate::simd) fn ternary<S: Quantizing, T: Value>(
     Ok(kernel.applied)
 }
 
-/// The loop over lines, and what it coded.
+/// The loop over lines, and the counts of its codes.
 struct Kernel<S> {
     threshold: u32,
     sum: bool,
@@ -59,7 +59,7 @@ impl<S: Quantizing, T: Value> stores::Kernel<T> for Kernel<S> {
     }
 }
 
-/// Whole lines; where `STREAM`, codes on a line's boundary, and a fence to follow.
+/// Processes whole lines. If `STREAM`, codes are on a line boundary, and a fence must follow.
 #[inline(always)]
 fn pass<S: Quantizing, T: Value, const SUM: bool, const STREAM: bool>(
     set: S,

@@ -1,17 +1,17 @@
 //! Ternary codes in two bits, with one scale for all: I2_S, and Hugging Face's BitNet packing.
 //!
-//! A code is written as one of four products, which its two bits choose. The bits 3 stand for nothing; whether there are any is
-//! told by one more look at the bytes, a sixteenth of what is written.
+//! A code is decoded to one of four products, selected by its two bits. The bits 3 have no meaning; another pass over
+//! the bytes, a sixteenth of the output, checks for them.
 
 use tercet_core::number::bits;
 
 use super::lanes::{Quantizing, VECTORS, Value};
 use crate::simd::stores::{Ahead, LINE};
 
-/// Where the four values of an I2_S byte lie, in order.
+/// The places of the four values of an I2_S byte, in order.
 pub(super) const GROUP_SHIFTS: [u32; 4] = [6, 4, 2, 0];
 
-/// The codes at one place of each byte.
+/// Decodes the codes at one place of each byte.
 #[inline(always)]
 pub(in crate::simd) fn decode_row<S: Quantizing>(
     set: S,
@@ -33,7 +33,7 @@ pub(in crate::simd) fn decode_row<S: Quantizing>(
     one_by_one(rest, shift, unit, rest_out);
 }
 
-/// Groups of `lane` bytes, 16 or 32, with four times as many values: a lane of each at a time.
+/// Decodes groups of `lane` bytes, 16 or 32, with four times as many values: a lane of each at a time.
 #[inline(always)]
 pub(in crate::simd) fn decode_groups<S: Quantizing>(
     set: S,
@@ -59,7 +59,7 @@ pub(in crate::simd) fn decode_groups<S: Quantizing>(
     }
 }
 
-/// What each code stands for.
+/// Returns the value of each code.
 #[inline(always)]
 fn products<S: Quantizing>(set: S, unit: f32) -> S::Words {
     let table = [-unit, 0.0 * unit, unit, 2.0 * unit];
@@ -67,7 +67,7 @@ fn products<S: Quantizing>(set: S, unit: f32) -> S::Words {
     set.read(repeated.as_flattened())
 }
 
-/// [`decode_row`] in plain code.
+/// Does [`decode_row`] in plain code.
 #[inline(always)]
 pub(super) fn one_by_one(bytes: &[u8], shift: u32, unit: f32, out: &mut [f32]) {
     for (byte, value) in bytes.iter().zip(out) {
@@ -75,7 +75,7 @@ pub(super) fn one_by_one(bytes: &[u8], shift: u32, unit: f32, out: &mut [f32]) {
     }
 }
 
-/// Whether two bits whose lower one is set in `places` are 3 in any byte.
+/// True if two bits whose lower one is set in `places` are 3 in any byte.
 #[inline(always)]
 pub(in crate::simd) fn has_three(bytes: &[u8], places: u8) -> bool {
     let mut threes = 0;
@@ -85,7 +85,8 @@ pub(in crate::simd) fn has_three(bytes: &[u8], places: u8) -> bool {
     threes & places != 0
 }
 
-/// The first pattern of a magnitude with `fl(|w| · s) > 0.5`, infinity's where there is none. Products never fall as |w| grows.
+/// Returns the first pattern of a magnitude with `fl(|w| · s) > 0.5`, or infinity's if there is none. Products never
+/// decrease as |w| grows.
 pub(super) fn threshold(s: f32) -> u32 {
     let (mut low, mut high) = (0, bits::INFINITE);
     while high - low > 1 {
@@ -128,11 +129,11 @@ pub(in crate::simd) fn pack_rows<S: Quantizing, T: Value>(
     }
 }
 
-/// The bytes of a step of each row.
+/// Returns the bytes of a step of each row.
 #[inline(always)]
 fn pack_step<S: Quantizing, T: Value>(set: S, rows: [&[T]; 4], threshold: u32) -> S::Codes {
     let mut packed = set.read_codes(&[0; LINE]);
-    // The last row first, so that those before move it up.
+    // The last row first, so that the next ones shift it up.
     for row in rows.into_iter().rev() {
         let mut x = [set.pattern(0); VECTORS];
         for (at, x) in x.iter_mut().enumerate() {
@@ -145,7 +146,7 @@ fn pack_step<S: Quantizing, T: Value>(set: S, rows: [&[T]; 4], threshold: u32) -
     packed
 }
 
-/// [`pack_rows`] of one value of each row.
+/// Does [`pack_rows`] for one value of each row.
 pub(super) fn pack_one<T: tercet_core::number::Element>(values: [T; 4], threshold: u32) -> u8 {
     let code = |x: f32| match bits::magnitude(x) >= threshold {
         true if x > 0.0 => 2,

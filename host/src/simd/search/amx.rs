@@ -1,7 +1,7 @@
 //! Dot products of many int8 queries with a block of 64 rows: 32 queries by 32 rows at a time.
 //!
-//! Blocks are packed as [`many_search`] packs them: a step of theirs, four values + 128 of each of 64 rows,
-//! is a row of four tiles side by side. Queries are read where they lie.
+//! Blocks are packed as in [`many_search`]: a step of theirs, four values + 128 of each of 64 rows, is a row of four
+//! tiles side by side. Queries are read in place.
 
 use std::arch::x86_64::*;
 
@@ -47,7 +47,8 @@ fn dots(packed: &[u32], queries: Queries<'_>, dots: &mut [Dots]) {
     }
 }
 
-/// The products of some of each query's values with the rows': from the value `first` on, `steps` times `words` words.
+/// Computes the products of some of each query's values with the rows': from the value `first` on, `steps` times
+/// `words` words.
 fn part(
     packed: &[u32],
     queries: &[i8],
@@ -66,8 +67,8 @@ fn part(
         step: 4 * words,
     };
     let row = size_of::<Dots>();
-    // SAFETY: a table is only reached through a backend that was found to run its set. The asserted values of each query and words of
-    // the block are there, and dots for each query.
+    // SAFETY: a table is only reached through a backend that was found to run its set. The asserted values of each
+    // query and words of the block are there, and dots for each query.
     unsafe {
         let tiles = Tiles::new(Shape {
             first: count.min(HEIGHT),
@@ -87,11 +88,12 @@ fn part(
     }
 }
 
-/// Adds `more`, the products of the last values, of which there are less than four, and takes off the 128 · Σq that rows + 128 brought.
+/// Adds `more`, the products of the last values, which are fewer than four, and subtracts the 128 · Σq that rows + 128
+/// added.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn finish(packed: &[u32], last: &[i8], sum: i32, dots: &mut Dots, more: &Dots) {
-    // Zeros fill the last word up.
+    // The last word is padded with zeros.
     let mut word = [0; 4];
     for (byte, &x) in word.iter_mut().zip(last) {
         *byte = x as u8;

@@ -1,4 +1,4 @@
-//! Integer search, 16 values a vector.
+//! Integer search, 16 values per vector.
 //!
 //! Bytes are widened to 16 bits, where a pair of products cannot saturate: 2 · 128² < 2³¹.
 
@@ -67,7 +67,7 @@ impl DotProducts for Avx2 {
     }
 }
 
-/// The total of each of four vectors, as a vector.
+/// Returns the total of each of four vectors, as a vector.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn total([a, b, c, d]: [__m256i; 4]) -> __m128i {
@@ -78,7 +78,7 @@ pub(in crate::simd) fn total([a, b, c, d]: [__m256i; 4]) -> __m128i {
     )
 }
 
-/// The total of each of four vectors.
+/// Returns the total of each of four vectors.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn totals(sums: [__m256i; 4]) -> [i32; 4] {

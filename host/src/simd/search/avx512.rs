@@ -1,4 +1,4 @@
-//! Integer search, 32 values a vector.
+//! Integer search, 32 values per vector.
 //!
 //! Bytes are widened to 16 bits, where a pair of products cannot saturate: 2 · 128² < 2³¹.
 
@@ -36,8 +36,8 @@ impl DotProducts for Avx512 {
     const PARTIAL: bool = true;
     const ABOVE: i32 = 0;
 
-    /// By a mask at each step: such loads do not set off the processor's own prefetches, which go along each row by itself and take
-    /// the place of what is asked for in order (Zen 5: 34 GB/s from memory against 21 to 30).
+    /// Uses a mask at each step: such loads do not trigger the processor's own prefetches, which follow each row
+    /// separately and displace the lines that are prefetched in order (Zen 5: 34 GB/s from memory instead of 21 to 30).
     #[inline(always)]
     unsafe fn load(self, from: *const i8, left: usize) -> __m512i {
         let mask = u32::MAX >> (32 - left.min(32));
@@ -59,13 +59,13 @@ impl DotProducts for Avx512 {
     }
 }
 
-/// The total of each of four vectors, as a vector.
+/// Returns the total of each of four vectors, as a vector.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::simd) fn total([a, b, c, d]: [__m512i; 4]) -> __m128i {
     let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
     let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
-    // Each quarter now holds a part of a, b, c and d.
+    // Each quarter now has a part of a, b, c and d.
     let all = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
     let half = _mm256_add_epi32(
         _mm512_castsi512_si256(all),
@@ -77,7 +77,7 @@ pub(in crate::simd) fn total([a, b, c, d]: [__m512i; 4]) -> __m128i {
     )
 }
 
-/// The total of each of four vectors.
+/// Returns the total of each of four vectors.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::simd) fn totals(sums: [__m512i; 4]) -> [i32; 4] {

@@ -1,7 +1,8 @@
-//! Dot products of one int8 query, 64 values a vector.
+//! Dot products of one int8 query, 64 values per vector.
 //!
-//! `VPDPBUSD` multiplies unsigned bytes by signed ones: row + 128 (the sign bit flipped) by the query gives the dot product and
-//! 128 · Σq, which is the same for all rows. Four products of a lane stay below 2¹⁷, and lanes wrap as the reference does.
+//! `VPDPBUSD` multiplies unsigned bytes by signed ones: row + 128 (the sign bit flipped) by the query gives the dot
+//! product and 128 · Σq, which is the same for all rows. Four products of a lane stay below 2¹⁷, and lanes wrap as the
+//! reference does.
 
 use std::arch::x86_64::*;
 
@@ -38,7 +39,7 @@ impl DotProducts for Avx512Vnni {
     const PARTIAL: bool = true;
     const ABOVE: i32 = 128;
 
-    /// By a mask at each step, as for AVX-512.
+    /// Uses a mask at each step, as for AVX-512.
     #[inline(always)]
     unsafe fn load(self, from: *const i8, left: usize) -> __m512i {
         let mask = u64::MAX >> (64 - left.min(64));

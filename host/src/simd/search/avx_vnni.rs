@@ -1,6 +1,6 @@
-//! Dot products of one int8 query, 32 values a vector.
+//! Dot products of one int8 query, 32 values per vector.
 //!
-//! As for AVX-512 VNNI: row + 128 as unsigned bytes by the query as signed ones, less 128 · Σq.
+//! As for AVX-512 VNNI: row + 128 as unsigned bytes times the query as signed ones, less 128 · Σq.
 
 use std::arch::x86_64::*;
 

@@ -1,4 +1,4 @@
-//! Dot products of one int8 query, 16 values a vector, by `sdot`.
+//! Dot products of one int8 query, 16 values per vector, with `sdot`.
 
 use std::arch::aarch64::*;
 

@@ -1,17 +1,17 @@
 //! Dot products of one int8 query with a block of rows, four rows at a time, so that the query is loaded once for them.
 //!
-//! What of a row is less than a vector is read whole, into the rows behind it, where a set has no loads of less; the last rows of
-//! a block, behind which nothing may lie, are copied.
+//! If a set has no partial loads, the part of a row that is less than a vector is read as a whole vector, into the rows
+//! after it. The last rows of a block, which may have nothing after them, are copied.
 
 use super::{Dots, Norms};
 use crate::simd::stores::ask;
 
 /// Rows at a time.
 const ROWS: usize = 4;
-/// Bytes in a line of the caches.
+/// Bytes per cache line.
 const LINE: usize = 64;
-/// Bytes that lines are fetched ahead: in the order in which they lie, while loads go to and fro between rows. Without it a scan
-/// takes 1.3 times as long from memory and 1.5 times from the last cache (AVX-512 VNNI, Zen 5).
+/// Distance in bytes at which lines are prefetched in memory order, while loads alternate between rows. Without it a
+/// scan takes 1.3 times as long from memory and 1.5 times from the last cache (AVX-512 VNNI, Zen 5).
 const AHEAD: usize = 12288;
 
 /// Ones and then zeros, for [`ones`].
@@ -25,65 +25,65 @@ const ONES: [u8; 64] = {
     ones
 };
 
-/// 32 bytes, of which the first `count` are ones and the others zeros.
+/// Returns 32 bytes, of which the first `count` are ones and the others zeros.
 #[inline(always)]
 pub(in crate::simd) fn ones(count: usize) -> *const u8 {
     ONES[32 - count..][..32].as_ptr()
 }
 
-/// How an instruction set that runs here multiplies rows by a query.
+/// How a detected instruction set multiplies rows by a query.
 pub(in crate::simd) trait DotProducts: Copy {
     /// [`DotProducts::STEP`] values.
     type Values: Copy;
     /// Lanes of 32 bits whose total is a sum of products, modulo 2³².
     type Sums: Copy;
-    /// What is kept of a sum of squares.
+    /// The state of a sum of squares.
     type Squares: Copy;
 
-    /// Values of a step: a divisor of 64.
+    /// Values per step: a divisor of 64.
     const STEP: usize;
-    /// Whether [`DotProducts::load`] reads less than a step; otherwise [`DotProducts::rest`] does.
+    /// True if [`DotProducts::load`] can read less than a step; otherwise [`DotProducts::rest`] does that.
     const PARTIAL: bool;
-    /// By how much [`DotProducts::add_products`] takes a row's values too large.
+    /// The offset that [`DotProducts::add_products`] adds to a row's values.
     const ABOVE: i32;
 
-    /// Reads the values of a step; where [`DotProducts::PARTIAL`], and fewer are left, those and zeros.
+    /// Reads the values of a step; if [`DotProducts::PARTIAL`] and fewer are left, those and zeros.
     ///
     /// # Safety
     /// They can be read, at any alignment.
     unsafe fn load(self, from: *const i8, left: usize) -> Self::Values;
-    /// The first `count` values, fewer than a step's, and zeros.
+    /// Reads the first `count` values, fewer than a step's, and zeros.
     ///
     /// # Safety
-    /// Of all that follow, `readable`, which is no less than `count`, can be read.
+    /// Of the following values, `readable`, which is at least `count`, can be read.
     #[inline(always)]
     unsafe fn rest(self, from: *const i8, count: usize, readable: usize) -> Self::Values {
         let _ = readable;
         // SAFETY: the caller's promise.
         unsafe { self.load(from, count) }
     }
-    /// Lanes whose total is `value`.
+    /// Returns lanes whose total is `value`.
     fn start(self, value: i32) -> Self::Sums;
     /// Adds (row + [`DotProducts::ABOVE`]) · query.
     fn add_products(self, sums: Self::Sums, row: Self::Values, query: Self::Values) -> Self::Sums;
-    /// Squares of nothing.
+    /// Returns a sum of no squares.
     fn no_squares(self) -> Self::Squares;
     /// Adds row².
     fn add_squares(self, squares: Self::Squares, row: Self::Values) -> Self::Squares;
-    /// The sums of squares.
+    /// Returns the sums of squares.
     fn squares(self, squares: Self::Squares) -> Self::Sums;
-    /// The total of each.
+    /// Returns the total of each.
     fn totals(self, sums: [Self::Sums; ROWS]) -> [i32; ROWS];
 }
 
-/// A query as it meets rows.
+/// A query prepared for rows.
 struct Query<'a, S: DotProducts> {
     values: &'a [i8],
     /// Values that are loaded.
     steps: usize,
     /// The others, if there are any, and zeros.
     rest: Option<S::Values>,
-    /// What products begin with, so that they end as they are.
+    /// The initial value of products, which compensates for the offset.
     start: S::Sums,
 }
 
@@ -114,7 +114,8 @@ impl<'a, S: DotProducts> Query<'a, S> {
     }
 }
 
-/// Where `readable` values begin with `count`: at `from`, or, if they are fewer than a copy's, in the copy.
+/// Returns an address where `readable` values begin with the `count` ones: `from`, or, if they are fewer than a copy's,
+/// in the copy.
 ///
 /// # Safety
 /// `count` values lie there, no more than a copy's.
@@ -187,7 +188,8 @@ pub(in crate::simd) fn dots_and_norms<S: DotProducts>(
     }
 }
 
-/// The products of the first N of some rows with a query and, where they are asked for, their squares. There are N rows or more.
+/// Returns the products of the first N of some rows with a query and, if requested, their squares. There are N rows or
+/// more.
 #[inline(always)]
 fn sums<S: DotProducts, const N: usize, const SQUARES: bool>(
     set: S,
@@ -222,7 +224,7 @@ fn sums<S: DotProducts, const N: usize, const SQUARES: bool>(
     sums
 }
 
-/// Asks for a line wherever a step of N rows, one after the other, begins one.
+/// Prefetches a line wherever a step of N rows, one after another, begins one.
 #[inline(always)]
 fn prefetch<S: DotProducts, const N: usize>(rows: &[i8], at: usize, row: usize) {
     if (row * S::STEP).is_multiple_of(LINE) {
@@ -230,7 +232,7 @@ fn prefetch<S: DotProducts, const N: usize>(rows: &[i8], at: usize, row: usize) 
     }
 }
 
-/// Adds a step's products of a row and, where they are asked for, its squares.
+/// Adds a step's products of a row and, if requested, its squares.
 #[inline(always)]
 fn add<S: DotProducts, const N: usize, const SQUARES: bool>(
     set: S,
@@ -245,7 +247,7 @@ fn add<S: DotProducts, const N: usize, const SQUARES: bool>(
     }
 }
 
-/// The functions of a set for one query.
+/// Defines the functions of a set for one query.
 macro_rules! dots_kernels {
     ($set:ty, $features:literal) => {
         use $crate::simd::search::{Dots, Norms, dots};

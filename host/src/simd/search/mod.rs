@@ -1,4 +1,4 @@
-//! Integer search: what the kernels of a set do to rows, and the plain loops.
+//! Integer search: a set's kernels on rows, and the plain loops.
 
 pub(in crate::simd) mod dots;
 pub(in crate::simd) mod many;
@@ -18,22 +18,23 @@ pub(crate) type Dots = [i32; BLOCK];
 /// Squared lengths of the rows of a block.
 pub(crate) type Norms = [u32; BLOCK];
 
-/// What a search does with int8 and ternary rows, for one instruction set.
+/// The search functions for int8 and ternary rows, for one instruction set.
 ///
-/// A block has up to [`BLOCK`] rows; places beyond them are left alone.
+/// A block has up to [`BLOCK`] rows; places beyond them are not changed.
 #[derive(Debug)]
 pub(crate) struct Search {
     pub(in crate::simd) dots: unsafe fn(&[i8], &[i8], &mut Dots),
     pub(in crate::simd) dots_and_norms: unsafe fn(&[i8], &[i8], &mut Dots, &mut Norms),
     pub(in crate::simd) passing: unsafe fn(Bar, &Dots, &Norms) -> u64,
     pub(in crate::simd) many: Option<Many>,
-    /// Words that a packed block of rows of so many values takes.
+    /// Returns the words of a packed block of rows with so many values.
     pub(in crate::simd) packed_len: fn(usize) -> usize,
     pub(in crate::simd) ternary_dots: unsafe fn(&TernaryQuery, &[u8], &mut Dots),
     pub(in crate::simd) ternary_norms: unsafe fn(&TernaryQuery, &[u8], &mut Norms),
 }
 
-/// Products of a block with many queries: its rows are packed once, as a query's four bytes meet all of them.
+/// Products of a block with many queries: its rows are packed once, in a form in which four bytes of a query are
+/// multiplied with all of them.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simd) struct Many {
     pub(in crate::simd) pack: unsafe fn(&[i8], usize, &mut [u32]),
@@ -43,11 +44,11 @@ pub(in crate::simd) struct Many {
 /// Queries of one length, and their sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queries<'a> {
-    /// One after another.
+    /// The queries, one after another.
     pub(crate) values: &'a [i8],
-    /// Values of each.
+    /// Values per query.
     pub(crate) dim: usize,
-    /// Σ q of each.
+    /// Σ q of each query.
     pub(crate) sums: &'a [i32],
 }
 
@@ -82,7 +83,7 @@ fn passing(bar: Bar, dots: &Dots, norms: &Norms) -> u64 {
 }
 
 impl Search {
-    /// The dot products of a query with up to [`BLOCK`] rows of its length, which is not 0.
+    /// Computes the dot products of a query with up to [`BLOCK`] rows of its length, which is not 0.
     #[inline]
     pub(crate) fn dots(&self, query: &[i8], rows: &[i8], dots: &mut Dots) {
         check(query.len(), rows.len());
@@ -90,7 +91,7 @@ impl Search {
         unsafe { (self.dots)(query, rows, dots) }
     }
 
-    /// [`Search::dots`] and the squared lengths of the rows, in one pass.
+    /// Does [`Search::dots`] and computes the squared lengths of the rows, in one pass.
     #[inline]
     pub(crate) fn dots_and_norms(
         &self,
@@ -104,14 +105,14 @@ impl Search {
         unsafe { (self.dots_and_norms)(query, rows, dots, norms) }
     }
 
-    /// A bit for each row of a block: at least those that the bar admits.
+    /// Returns a bit for each row of a block: at least those that the bar admits.
     #[inline]
     pub(crate) fn passing(&self, bar: Bar, dots: &Dots, norms: &Norms) -> u64 {
         // SAFETY: as in `dots`.
         unsafe { (self.passing)(bar, dots, norms) }
     }
 
-    /// The dot products of a query with up to [`BLOCK`] packed ternary rows, their magnitudes left out.
+    /// Computes the dot products of a query with up to [`BLOCK`] packed ternary rows, without their magnitudes.
     #[inline]
     pub(crate) fn ternary_dots(&self, query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
         check(query.row_bytes(), rows.len());
@@ -119,7 +120,8 @@ impl Search {
         unsafe { (self.ternary_dots)(query, rows, dots) }
     }
 
-    /// The squared lengths of up to [`BLOCK`] packed ternary rows of a query's length, their magnitudes left out.
+    /// Computes the squared lengths of up to [`BLOCK`] packed ternary rows of a query's length, without their
+    /// magnitudes.
     #[inline]
     pub(crate) fn ternary_norms(&self, query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
         check(query.row_bytes(), rows.len());
@@ -127,17 +129,18 @@ impl Search {
         unsafe { (self.ternary_norms)(query, rows, norms) }
     }
 
-    /// Whether there are kernels for many queries at once.
+    /// True if there are kernels for many queries at once.
     pub(crate) fn takes_many(&self) -> bool {
         self.many.is_some()
     }
 
-    /// Words that a packed block of rows takes.
+    /// Returns the words of a packed block of rows.
     pub(crate) fn packed_len(&self, dim: usize) -> usize {
         (self.packed_len)(dim)
     }
 
-    /// Packs a block of up to [`BLOCK`] rows for [`Search::many_dots`]; what places beyond them hold does not matter.
+    /// Packs a block of up to [`BLOCK`] rows for [`Search::many_dots`]; the content of places beyond them does not
+    /// matter.
     pub(crate) fn pack(&self, rows: &[i8], dim: usize, packed: &mut [u32]) {
         check(dim, rows.len());
         assert_eq!(packed.len(), self.packed_len(dim));
@@ -147,7 +150,7 @@ impl Search {
         }
     }
 
-    /// The dot products of queries with a packed block, a block of them for each query.
+    /// Computes the dot products of queries with a packed block, a block of them for each query.
     pub(crate) fn many_dots(&self, packed: &[u32], queries: Queries<'_>, dots: &mut [Dots]) {
         assert_eq!(packed.len(), self.packed_len(queries.dim));
         assert_eq!(queries.values.len(), queries.dim * dots.len());
@@ -159,7 +162,7 @@ impl Search {
     }
 }
 
-/// Whole rows, no more than a block.
+/// Checks for whole rows, at most a block.
 #[inline]
 fn check(row: usize, rows: usize) {
     assert!(row > 0 && rows.is_multiple_of(row) && rows / row <= BLOCK);

@@ -1,4 +1,4 @@
-//! Integer search, 16 values a vector.
+//! Integer search, 16 values per vector.
 //!
 //! A product of two bytes fits 16 bits; `SADALP` adds pairs of them to 32 bits, so nothing saturates.
 

@@ -1,11 +1,12 @@
-//! Which rows of a block pass a bar.
+//! Finds the rows of a block that pass a bar.
 
 use tercet_core::search::Bar;
 
 use super::{Dots, Norms};
 use crate::simd::vectors::Vectors;
 
-/// A row for each that [`Bar::admits`], and, by cosine, for those with norms of 2³¹ and more, which no rows have.
+/// Returns a bit for each row that [`Bar::admits`], and, for the cosine, for those with norms of 2³¹ and more, which no
+/// rows have.
 #[inline(always)]
 pub(in crate::simd) fn passing<S: Vectors>(set: S, bar: Bar, dots: &Dots, norms: &Norms) -> u64 {
     let mut mask = 0;
@@ -15,7 +16,7 @@ pub(in crate::simd) fn passing<S: Vectors>(set: S, bar: Bar, dots: &Dots, norms:
             Bar::Open => set.all(),
             Bar::Dot(above) => set.bits(set.exceeds(dots, set.splat(above))),
             Bar::Distance { below, query_norm } => {
-                // Unsigned order is signed order with the top bits flipped, which adds as much as it takes away.
+                // Unsigned order is signed order with the top bits flipped; here the flip adds as much as it subtracts.
                 let flipped = query_norm.cast_signed() ^ i32::MIN;
                 let lengths = set.subtract(norms, set.splat(flipped.wrapping_neg()));
                 let distances = set.subtract(set.subtract(lengths, dots), dots);
@@ -36,7 +37,7 @@ pub(in crate::simd) fn passing<S: Vectors>(set: S, bar: Bar, dots: &Dots, norms:
     mask
 }
 
-/// The function of a set.
+/// Defines the function of a set.
 macro_rules! passing_kernel {
     ($set:ty, $features:literal) => {
         #[target_feature(enable = $features)]

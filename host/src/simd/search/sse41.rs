@@ -1,4 +1,4 @@
-//! Integer search, 8 values a vector.
+//! Integer search, 8 values per vector.
 //!
 //! Bytes are widened to 16 bits, where a pair of products cannot saturate: 2 · 128² < 2³¹.
 

@@ -13,10 +13,10 @@ pub(in crate::simd) const KERNELS: Stream = Stream {
     widen: [widen::<false>, widen::<true>],
 };
 
-/// Lines between what is read and what is asked for: 2 KiB, a few hundred cycles of a core's share of memory.
+/// Prefetch distance in lines: 2 KiB, a few hundred cycles of a core's share of memory.
 const AHEAD: usize = 32;
 
-/// The exclusive or of all words.
+/// Returns the exclusive or of all words.
 #[target_feature(enable = "avx512f")]
 fn read<const HINT: bool>(lines: &[Line]) -> u64 {
     let mut lanes = [_mm512_setzero_si512(); 8];
@@ -38,7 +38,7 @@ fn read<const HINT: bool>(lines: &[Line]) -> u64 {
     words.iter().fold(0, |all, word| all ^ word)
 }
 
-/// Ones everywhere.
+/// Writes ones everywhere.
 #[target_feature(enable = "avx512f")]
 fn write<const HINT: bool>(lines: &mut [Line]) {
     let ones = _mm512_set1_epi64(-1);
@@ -48,7 +48,7 @@ fn write<const HINT: bool>(lines: &mut [Line]) {
     fence::<HINT>();
 }
 
-/// Line for line.
+/// Copies line for line.
 #[target_feature(enable = "avx512f")]
 fn copy<const HINT: bool>(from: &[Line], to: &mut [Line]) {
     for (to, from) in to.iter_mut().zip(from) {
@@ -57,7 +57,7 @@ fn copy<const HINT: bool>(from: &[Line], to: &mut [Line]) {
     fence::<HINT>();
 }
 
-/// The exclusive or of four lines.
+/// Writes the exclusive or of four lines.
 #[target_feature(enable = "avx512f")]
 fn narrow<const HINT: bool>(from: &[Line], to: &mut [Line]) {
     for (to, [a, b, c, d]) in to.iter_mut().zip(from.as_chunks::<WIDE>().0) {
@@ -68,7 +68,7 @@ fn narrow<const HINT: bool>(from: &[Line], to: &mut [Line]) {
     fence::<HINT>();
 }
 
-/// Each line four times.
+/// Writes each line four times.
 #[target_feature(enable = "avx512f")]
 fn widen<const HINT: bool>(from: &[Line], to: &mut [Line]) {
     for (to, from) in to.as_chunks_mut::<WIDE>().0.iter_mut().zip(from) {

@@ -1,14 +1,14 @@
 //! Loops that measure memory.
 
-/// A line of the nearest caches. Aligned, as non-temporal stores need it.
+/// A line of the nearest caches, aligned as non-temporal stores require.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub(crate) struct Line(pub(crate) [u64; 8]);
 
-/// Lines of the wide side of [`Stream::narrow`] and [`Stream::widen`] for each of the narrow side: f32 and int8.
+/// Lines of the wide side of [`Stream::narrow`] and [`Stream::widen`] per line of the narrow side: f32 and int8.
 pub(crate) const WIDE: usize = 4;
 
-/// Loops over lines, each as plain loads and stores and then with software prefetch and non-temporal stores, for one
+/// Loops over lines, each with plain loads and stores and then with software prefetch and non-temporal stores, for one
 /// instruction set.
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -33,25 +33,25 @@ pub(in crate::simd) const SCALAR: Stream = Stream {
 };
 
 impl Stream {
-    /// Reads lines; gives the exclusive or of all their words. With `hint`, it asks for lines ahead of their use.
+    /// Reads lines; returns the exclusive or of all their words. With `hint`, it prefetches lines.
     pub(crate) fn read(&self, lines: &[Line], hint: bool) -> u64 {
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         unsafe { (self.read[usize::from(hint)])(lines) }
     }
 
-    /// Writes ones to lines; with `hint`, past the caches.
+    /// Writes ones to lines; with `hint`, bypassing the caches.
     pub(crate) fn write(&self, lines: &mut [Line], hint: bool) {
         // SAFETY: as in `read`.
         unsafe { (self.write[usize::from(hint)])(lines) }
     }
 
-    /// Copies as many lines as both have; with `hint`, reads ahead and writes past the caches.
+    /// Copies as many lines as both have; with `hint`, prefetches and writes around the caches.
     pub(crate) fn copy(&self, from: &[Line], to: &mut [Line], hint: bool) {
         // SAFETY: as in `read`.
         unsafe { (self.copy[usize::from(hint)])(from, to) }
     }
 
-    /// Writes a line, their exclusive or, for each [`WIDE`] lines read.
+    /// Writes one line, their exclusive or, for every [`WIDE`] lines read.
     pub(crate) fn narrow(&self, from: &[Line], to: &mut [Line], hint: bool) {
         // SAFETY: as in `read`.
         unsafe { (self.narrow[usize::from(hint)])(from, to) }

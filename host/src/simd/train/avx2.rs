@@ -1,15 +1,15 @@
-//! Products of pairs by AVX2.
+//! Products of pairs with AVX2.
 
 use std::arch::x86_64::*;
 
 use super::weights::PairProducts;
 
-/// AVX2, which runs here.
+/// AVX2, which this machine supports.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs(());
 
 impl Pairs {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn here() -> Self {

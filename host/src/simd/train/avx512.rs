@@ -1,15 +1,15 @@
-//! Products of pairs by AVX-512.
+//! Products of pairs with AVX-512.
 
 use std::arch::x86_64::*;
 
 use super::weights::PairProducts;
 
-/// AVX-512, which runs here.
+/// AVX-512, which this machine supports.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs(());
 
 impl Pairs {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn here() -> Self {

@@ -1,4 +1,4 @@
-//! Steps of training: core's loops, compiled for each set, and the gradient of a matrix by a set's own products.
+//! Steps of training: core's loops, compiled for each set, and the gradient of a matrix with a set's own products.
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod avx2;
@@ -11,10 +11,11 @@ use tercet_core::model::Gate;
 use tercet_core::quant::activations::Norm;
 use tercet_core::train::{self, AttentionGradient, AttentionGradients, AttentionScratch, Inputs};
 
-/// What one instruction set takes these steps with. The functions may use that set, so they are called through [`Backend`](super::Backend).
+/// The step functions of one instruction set. They may use that set, so they are called through
+/// [`Backend`](super::Backend).
 #[derive(Debug)]
 pub(super) struct Steps {
-    /// None for core's own.
+    /// `None` for core's own.
     weights: Option<Weights>,
     power_row: unsafe fn(&[f32], &mut [i8]) -> Option<f32>,
     power_row_wide: WideRow,
@@ -23,17 +24,18 @@ pub(super) struct Steps {
     attention: Attention,
 }
 
-/// [`train::power_row_wide`].
+/// Does [`train::power_row_wide`].
 type WideRow = unsafe fn(&[f32], &mut [i8], &mut [i8]) -> Option<f32>;
 
-/// [`train::norm`].
+/// Does [`train::norm`].
 type NormGradient =
     unsafe fn(&[f32], Norm<'_>, &[f32], (&mut [f32], bool), &mut [i64], &mut [f32]) -> bool;
 
-/// The gradient of a matrix: as [`TrainEngine::weight_gradient`](tercet_core::engine::TrainEngine::weight_gradient), in memory that grows as needed.
+/// Computes the gradient of a matrix, as
+/// [`TrainEngine::weight_gradient`](tercet_core::engine::TrainEngine::weight_gradient), in memory that grows as needed.
 type Weights = unsafe fn(&[f32], &Inputs<'_>, &mut Room, &mut [i64]) -> bool;
 
-/// [`AttentionGradient::head_by`].
+/// Does [`AttentionGradient::head_by`].
 type Attention = unsafe fn(
     &AttentionGradient<'_, '_, '_>,
     (usize, usize),
@@ -41,19 +43,19 @@ type Attention = unsafe fn(
     &mut AttentionGradients<'_>,
 ) -> bool;
 
-/// What gradients of matrices are computed in.
+/// Scratch for gradients of matrices.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
-    /// Pairs of rows of codes that went in.
+    /// Pairs of rows of input codes.
     inputs: Vec<i32>,
-    /// Pairs of codes of gradients, of some outputs.
+    /// Pairs of codes of gradients, for some outputs.
     pairs: Vec<i32>,
     /// Sums of some outputs.
     sums: Vec<i64>,
     partial: Vec<i32>,
 }
 
-/// As the target's baseline has them.
+/// Compiled for the target's baseline.
 pub(super) const SCALAR: Steps = {
     use tercet_core::model::attention::PlainProducts;
 
@@ -67,7 +69,7 @@ pub(super) const SCALAR: Steps = {
     }
 };
 
-/// The steps of a set, by its features and the module of its products.
+/// Defines the steps of a set, with its features and the module of its products.
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 macro_rules! steps {
     ($name:ident, $module:ident, $features:literal) => {
@@ -122,7 +124,7 @@ macro_rules! steps {
     };
 }
 
-/// [`train::gate`] in vectors of 32 bytes, as [`super::model`] says.
+/// Does [`train::gate`] in vectors of 32 bytes, for the reason given in [`super::model`].
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 fn gate(gate: Gate, x: &mut [f32], up: &mut [f32], dh: &[f32]) {
@@ -139,7 +141,7 @@ steps!(
 );
 
 impl super::Backend {
-    /// The gradient of a matrix; `None` if this set has nothing faster than core.
+    /// Computes the gradient of a matrix; `None` if this set has nothing faster than core.
     pub(crate) fn weight_gradient(
         self,
         dy: &[f32],
@@ -152,19 +154,19 @@ impl super::Backend {
         Some(unsafe { weights(dy, x, room, sums) })
     }
 
-    /// [`train::power_row`].
+    /// Does [`train::power_row`].
     pub(crate) fn power_row(self, dy: &[f32], codes: &mut [i8]) -> Option<f32> {
         // SAFETY: as above.
         unsafe { (self.kernels().train.power_row)(dy, codes) }
     }
 
-    /// [`train::power_row_wide`].
+    /// Does [`train::power_row_wide`].
     pub(crate) fn power_row_wide(self, dy: &[f32], high: &mut [i8], low: &mut [i8]) -> Option<f32> {
         // SAFETY: as above.
         unsafe { (self.kernels().train.power_row_wide)(dy, high, low) }
     }
 
-    /// [`train::norm`].
+    /// Does [`train::norm`].
     pub(crate) fn norm_gradient(
         self,
         (x, norm): (&[f32], Norm<'_>),
@@ -177,13 +179,13 @@ impl super::Backend {
         unsafe { (self.kernels().train.norm)(x, norm, dy, dx, gains, scratch) }
     }
 
-    /// [`train::gate`].
+    /// Does [`train::gate`].
     pub(crate) fn gate_gradient(self, gate: Gate, x: &mut [f32], up: &mut [f32], dh: &[f32]) {
         // SAFETY: as above.
         unsafe { (self.kernels().train.gate)(gate, x, up, dh) }
     }
 
-    /// [`AttentionGradient::head_by`].
+    /// Does [`AttentionGradient::head_by`].
     pub(crate) fn attention_gradient(
         self,
         job: &AttentionGradient<'_, '_, '_>,

@@ -1,34 +1,35 @@
-//! The gradient of a matrix by products of pairs: two rows at a time, of which an instruction multiplies a column's two codes by an output's two and adds.
+//! The gradient of a matrix with products of pairs: two rows at a time; an instruction multiplies a column's two codes
+//! by an output's two and adds.
 
 use tercet_core::train::{Inputs, WEIGHT_CEILING, WEIGHT_FLOOR, code, exponent};
 
 use super::Room;
 
-/// Outputs that are quantized together, since they lie side by side.
+/// Outputs that are quantized together, because they are adjacent.
 const STRIP: usize = 16;
-/// Outputs that meet a vector of inputs while it is in a register.
+/// Outputs that are multiplied with a vector of inputs while it is in a register.
 const OUTPUTS: usize = 4;
-/// Vectors of inputs that meet them.
+/// Vectors of inputs that are multiplied with them.
 const VECTORS: usize = 2;
 
 /// A set's products of pairs of int16.
 pub(super) trait PairProducts: Copy {
-    /// Columns of a vector.
+    /// Columns per vector.
     const COLUMNS: usize;
     /// Sums of columns, or pairs of codes.
     type Vector: Copy;
 
-    /// Zeros.
+    /// Returns zeros.
     fn zero(self) -> Self::Vector;
-    /// The first pairs of a slice, of which there are [`PairProducts::COLUMNS`] at least.
+    /// Loads the first pairs of a slice, which has at least [`PairProducts::COLUMNS`].
     fn load(self, pairs: &[i32]) -> Self::Vector;
     /// Adds the products of pairs of each column with one pair.
     fn add(self, sums: Self::Vector, pairs: Self::Vector, pair: i32) -> Self::Vector;
-    /// Writes sums to the front of a slice, as [`PairProducts::load`].
+    /// Writes sums to the beginning of a slice, as [`PairProducts::load`].
     fn store(self, sums: Self::Vector, to: &mut [i32]);
 }
 
-/// Two codes as a pair.
+/// Returns two codes as a pair.
 #[inline(always)]
 const fn pair(first: i8, second: i8) -> i32 {
     (first as i32 & 0xFFFF) | (second as i32) << 16
@@ -50,7 +51,7 @@ pub(super) fn gradient<P: PairProducts>(
     let outputs = dy.len() / rows;
     let padded = cols.next_multiple_of(P::COLUMNS * VECTORS);
     let groups: Vec<_> = x.groups().collect();
-    // The pairs of each group begin anew.
+    // The pairs of each group start again.
     let first_pairs: Vec<usize> = groups
         .iter()
         .scan(0, |next, group| {
@@ -60,7 +61,7 @@ pub(super) fn gradient<P: PairProducts>(
         })
         .collect();
     let all_pairs: usize = groups.iter().map(|group| group.len().div_ceil(2)).sum();
-    // No zeros are needed where all is written.
+    // No zeros are needed, because all of it is written.
     room.inputs.resize(all_pairs * padded, 0);
     for (group, &first) in groups.iter().zip(&first_pairs) {
         let codes = &x.codes[group.start * cols..group.end * cols];
@@ -164,7 +165,7 @@ pub(super) fn gradient<P: PairProducts>(
     within
 }
 
-/// The sums of some outputs and columns over a group. Below 2³¹: 64 products of 127 · 127.
+/// Computes the sums of some outputs and columns over a group. They are below 2³¹: 64 products of 127 · 127.
 #[inline(always)]
 fn block<P: PairProducts>(
     products: P,

@@ -4,12 +4,12 @@ use std::arch::x86_64::*;
 
 use crate::simd::vectors::{Doubles, Vectors, operations};
 
-/// AVX2, which runs here: 8 lanes.
+/// AVX2, which this machine supports: 8 lanes.
 #[derive(Clone, Copy)]
 pub(in crate::simd) struct Avx2(());
 
 impl Avx2 {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "avx2,f16c,fma")]
     pub(in crate::simd) fn here() -> Self {

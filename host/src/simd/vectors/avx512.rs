@@ -4,12 +4,12 @@ use std::arch::x86_64::*;
 
 use crate::simd::vectors::{Doubles, Vectors, operations};
 
-/// AVX-512, which runs here: 16 lanes.
+/// AVX-512, which this machine supports: 16 lanes.
 #[derive(Clone, Copy)]
 pub(in crate::simd) struct Avx512(());
 
 impl Avx512 {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(in crate::simd) fn here() -> Self {

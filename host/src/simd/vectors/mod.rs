@@ -1,26 +1,28 @@
-//! One vocabulary of vectors, for the loops that instruction sets share.
+//! A common interface of vectors, for the loops that instruction sets share.
 //!
-//! A loop takes a set as a value and asks it for what it does to vectors. The value is a proof: `here` makes it, which is compiled for the set,
-//! so that safe code calls it only in functions that are compiled for the set as well, and those are called where it was found to run.
-//! Therefore operations on values are safe; what is left to argue for are addresses.
+//! A loop takes a set as a value and calls its vector operations. The value is a proof: it is made by `here`, which is
+//! compiled for the set, so safe code can call it only in functions that are compiled for the set too, and those are
+//! called only if the set was detected. Therefore operations on values are safe, and only addresses need safety
+//! arguments.
 //!
-//! How many lanes a vector has is asked for, and not a constant: a set may have vectors of a length that its processor decides.
+//! The number of lanes of a vector is a function and not a constant: a set may have vectors with a length that its
+//! processor decides.
 
-/// What a loop may read and write as lanes of 32 bits.
+/// A type that a loop may read and write as lanes of 32 bits.
 pub(in crate::simd) trait Word: Copy {}
 
 impl Word for f32 {}
 impl Word for i32 {}
 impl Word for u32 {}
 
-/// Vectors of an instruction set that runs here, in lanes of 32 bits: integers, or the patterns of f32.
+/// Vectors of a detected instruction set, in lanes of 32 bits: integers, or the patterns of f32.
 pub(in crate::simd) trait Vectors: Copy {
     /// A vector.
     type Words: Copy;
     /// Yes or no for each lane.
     type Mask: Copy;
 
-    /// Lanes of a vector: a divisor of 64, the same at each call.
+    /// Returns the number of lanes: a divisor of 64, the same at each call.
     fn lanes(self) -> usize;
 
     /// Reads a vector.
@@ -36,69 +38,69 @@ pub(in crate::simd) trait Vectors: Copy {
     /// Writes the lowest byte of each lane.
     ///
     /// # Safety
-    /// A byte a lane can be written, at any alignment.
+    /// One byte per lane can be written, at any alignment.
     unsafe fn store_bytes(self, words: Self::Words, to: *mut u8);
-    /// Reads 16 bytes from each of as many rows as there are lanes, which begin `stride` bytes after one another; vector g holds bytes
-    /// 4g to 4g + 3 of each row.
+    /// Reads 16 bytes from each of as many rows as there are lanes; the rows begin `stride` bytes apart. Vector g holds
+    /// bytes 4g to 4g + 3 of each row.
     ///
     /// # Safety
     /// All of them can be read.
     unsafe fn turn(self, rows: *const i8, stride: usize) -> [Self::Words; 4];
 
-    /// `value` in every lane.
+    /// Returns `value` in every lane.
     fn splat(self, value: i32) -> Self::Words;
-    /// a + b, modulo 2³².
+    /// Returns a + b, modulo 2³².
     fn add(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// a − b, modulo 2³².
+    /// Returns a − b, modulo 2³².
     fn subtract(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// The larger of each pair, with signs.
+    /// Returns the larger of each pair, signed.
     fn max(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// The bits that both have.
+    /// Returns the bits that both have.
     fn and(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// Lanes without signs by two, rounded down.
+    /// Returns unsigned lanes divided by two, rounded down.
     fn half(self, words: Self::Words) -> Self::Words;
 
-    /// Whether a > b, with signs.
+    /// Tests a > b, signed.
     fn exceeds(self, a: Self::Words, b: Self::Words) -> Self::Mask;
-    /// Whether a = b.
+    /// Tests a = b.
     fn equals(self, a: Self::Words, b: Self::Words) -> Self::Mask;
-    /// The lane of a for yes, of b for no.
+    /// Returns the lane of a for yes, of b for no.
     fn select(self, mask: Self::Mask, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// A bit for each lane, the lowest first: 1 for yes.
+    /// Returns a bit for each lane, the lowest first: 1 for yes.
     fn bits(self, mask: Self::Mask) -> u64;
 
-    /// Integers with signs as f32, rounded to the nearest.
+    /// Converts signed integers to f32, rounded to the nearest.
     fn to_f32(self, integers: Self::Words) -> Self::Words;
-    /// The products of f32.
+    /// Returns the products of f32.
     fn multiply_f32(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// a + b, as f32.
+    /// Returns a + b, as f32.
     fn add_f32(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// a − b, as f32.
+    /// Returns a − b, as f32.
     fn subtract_f32(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// f32 within the range of integers with signs, rounded towards zero.
+    /// Rounds f32 within the range of signed integers towards zero.
     fn truncate(self, x: Self::Words) -> Self::Words;
-    /// Whether a ≥ b, as f32; no where one is a NaN.
+    /// Tests a ≥ b, as f32; no if one is NaN.
     fn reaches_f32(self, a: Self::Words, b: Self::Words) -> Self::Mask;
 
-    /// The bits of a word in every lane.
+    /// Returns the bits of a word in every lane.
     #[inline(always)]
     fn pattern(self, bits: u32) -> Self::Words {
         self.splat(bits.cast_signed())
     }
 
-    /// Whether any lane of a is greater than b's, with signs.
+    /// True if any lane of a is greater than b's, signed.
     #[inline(always)]
     fn any_exceeds(self, a: Self::Words, b: Self::Words) -> bool {
         self.bits(self.exceeds(a, b)) != 0
     }
 
-    /// A bit for each lane, all of them.
+    /// Returns a bit for each lane, all set.
     #[inline(always)]
     fn all(self) -> u64 {
         u64::MAX >> (64 - self.lanes())
     }
 
-    /// The first lanes of a slice, which has as many.
+    /// Reads the first lanes of a slice, which has at least as many.
     #[inline(always)]
     fn read<W: Word>(self, from: &[W]) -> Self::Words {
         assert!(from.len() >= self.lanes());
@@ -106,7 +108,7 @@ pub(in crate::simd) trait Vectors: Copy {
         unsafe { self.load(from.as_ptr().cast()) }
     }
 
-    /// Writes the lowest byte of each lane to the head of a slice, which has as many.
+    /// Writes the lowest byte of each lane to the beginning of a slice, which has at least as many.
     #[inline(always)]
     fn write_bytes(self, words: Self::Words, to: &mut [u8]) {
         assert!(to.len() >= self.lanes());
@@ -114,7 +116,7 @@ pub(in crate::simd) trait Vectors: Copy {
         unsafe { self.store_bytes(words, to.as_mut_ptr()) }
     }
 
-    /// Writes the first lanes of a slice, which has as many.
+    /// Writes the first lanes of a slice, which has at least as many.
     #[inline(always)]
     fn write<W: Word>(self, words: Self::Words, to: &mut [W]) {
         assert!(to.len() >= self.lanes());
@@ -123,7 +125,7 @@ pub(in crate::simd) trait Vectors: Copy {
     }
 }
 
-/// Vectors of f64, of half as many lanes.
+/// Vectors of f64, with half as many lanes.
 pub(in crate::simd) trait Doubles: Vectors {
     /// A vector.
     type Doubles: Copy;
@@ -144,19 +146,19 @@ pub(in crate::simd) trait Doubles: Vectors {
     /// All of it can be written, at any alignment.
     unsafe fn store_f64(self, x: Self::Doubles, to: *mut f64);
 
-    /// `value` in every lane.
+    /// Returns `value` in every lane.
     fn splat_f64(self, value: f64) -> Self::Doubles;
-    /// a + b.
+    /// Returns a + b.
     fn add_f64(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles;
-    /// a − b.
+    /// Returns a − b.
     fn subtract_f64(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles;
-    /// a · b.
+    /// Returns a · b.
     fn multiply_f64(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles;
-    /// The larger of `most` and the magnitude of `x`; either of them where one is a NaN.
+    /// Returns the larger of `most` and the magnitude of `x`; either of them if one is NaN.
     fn larger_f64(self, most: Self::Doubles, x: Self::Doubles) -> Self::Doubles;
 }
 
-/// Methods of a set's value: intrinsics on vectors, which write no memory and read none but constants.
+/// Defines methods of a set's value: intrinsics on vectors, which write no memory and read only constants.
 macro_rules! operations {
     ($($(#[$about:meta])* fn $name:ident($self:ident $(, $value:ident: $type:ty)*) -> $result:ty $body:block)*) => {$(
         $(#[$about])*

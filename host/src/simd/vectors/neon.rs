@@ -4,12 +4,12 @@ use std::arch::aarch64::*;
 
 use crate::simd::vectors::{Doubles, Vectors, operations};
 
-/// NEON, which runs here: 4 lanes.
+/// NEON, which this machine supports: 4 lanes.
 #[derive(Clone, Copy)]
 pub(in crate::simd) struct Neon(());
 
 impl Neon {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "neon")]
     pub(in crate::simd) fn here() -> Self {

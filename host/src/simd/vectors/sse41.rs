@@ -4,12 +4,12 @@ use std::arch::x86_64::*;
 
 use crate::simd::vectors::{Vectors, operations};
 
-/// SSE4.1, which runs here: 4 lanes.
+/// SSE4.1, which this machine supports: 4 lanes.
 #[derive(Clone, Copy)]
 pub(in crate::simd) struct Sse41(());
 
 impl Sse41 {
-    /// The set, in what is compiled for it.
+    /// Returns the set; only code that is compiled for it can call this.
     #[inline]
     #[target_feature(enable = "sse4.1")]
     pub(in crate::simd) fn here() -> Self {

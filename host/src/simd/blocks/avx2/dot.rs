@@ -1,8 +1,9 @@
 //! Products of blocks with int8 activations, exact.
 //!
-//! Two-bit codes and ternary digits are multiplied as they are stored, one too large, and the sum of the activations is taken away: a
-//! pair of unsigned by signed products is at most 2 · 3 · 128 = 768, and 16 bits hold the 8 of them that are added before they are
-//! widened. Bytes and nibbles are widened first, since their pairs fit 16 bits no more.
+//! Two-bit codes and ternary digits are multiplied in their stored form, which is one too large, and the sum of the
+//! activations is subtracted: a pair of unsigned by signed products is at most 2 · 3 · 128 = 768, and 16 bits hold the
+//! 8 of them that are added before they are widened. Bytes and nibbles are widened first, because their pairs no longer
+//! fit 16 bits.
 
 use std::arch::x86_64::*;
 
@@ -14,7 +15,7 @@ use super::{loops, parts};
 
 use crate::simd::blocks::dot::{Terms, blocks, half};
 
-/// The product of a format's blocks; `None` where a scale is not finite.
+/// Returns the product of a format's blocks; `None` if a scale is not finite.
 pub(in crate::simd) fn of(format: Format) -> Option<Dot> {
     Some(match format {
         Format::Tq1_0 => tq1_0,
@@ -31,7 +32,7 @@ pub(in crate::simd) fn of(format: Format) -> Option<Dot> {
 fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     let dot = |block: &[u8; 54], x: &[i8; 256]| {
         let low = _mm256_set1_epi16(0xFF);
-        // The digits of bytes in 16 bits each, as fractions of 256 · 3, against x from `first` on, `step` apart.
+        // The digits of bytes in 16 bits each, as fractions of 256 · 3, with x from `first` on, `step` apart.
         let mut sums = [_mm256_setzero_si256(); 2];
         let groups = [(0usize, 0usize, 32usize), (16, 16, 32), (32, 160, 16)];
         for (at, first, step) in groups {
@@ -94,7 +95,7 @@ fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     let dot = |block: &[u8; 18], x: &[i8; 64]| {
         let mut sum = _mm256_setzero_si256();
         for (bytes, x) in block[2..].as_chunks().0.iter().zip(x.as_chunks().0) {
-            // A byte's codes to the lowest bits of four: two steps, from 4 bits to 16 and from 2 to 8.
+            // Moves a byte's codes to the lowest bits of four bytes in two steps, from 4 bits to 16 and from 2 to 8.
             let bytes = _mm256_cvtepu8_epi32(super::load_bytes(bytes));
             let halves = _mm256_or_si256(bytes, _mm256_slli_epi32::<12>(bytes));
             let spread = _mm256_or_si256(halves, _mm256_slli_epi32::<6>(halves));
@@ -130,7 +131,7 @@ fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         let both = _mm256_set_m128i(_mm_srli_epi16::<4>(packed), packed);
         let nibbles = _mm256_and_si256(both, _mm256_set1_epi8(15));
         let x = load_signed(x);
-        // At most 2 · 15 · 128 = 3,840 a pair, and 8 · 256 taken away.
+        // At most 2 · 15 · 128 = 3,840 per pair, and 8 · 256 subtracted.
         let eight = _mm256_maddubs_epi16(_mm256_set1_epi8(8), x);
         let products = _mm256_sub_epi16(_mm256_maddubs_epi16(nibbles, x), eight);
         _mm256_madd_epi16(products, _mm256_set1_epi16(1))
@@ -140,7 +141,7 @@ fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     unsafe { blocks::<Eight, STEP, 32, 18>(bytes, x, 0, dots) }
 }
 
-/// Σ (code − 1)·x of pairs.
+/// Returns Σ (code − 1)·x of pairs.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn less_one(codes: __m256i, x: __m256i) -> __m256i {
@@ -171,7 +172,7 @@ fn load_signed(x: &[i8; 32]) -> __m256i {
     unsafe { _mm256_loadu_si256(x.as_ptr().cast()) }
 }
 
-/// The first 16 activations in 16 bits each.
+/// Returns the first 16 activations in 16 bits each.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn wide(x: &[i8]) -> __m256i {
@@ -180,7 +181,7 @@ fn wide(x: &[i8]) -> __m256i {
     _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(x.as_ptr().cast()) })
 }
 
-/// The products of a step's blocks or fewer, from the lanes of each.
+/// Computes the products of the blocks of a full or partial step, from the lanes of each.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn each<const LEN: usize, const BYTES: usize>(
@@ -205,12 +206,13 @@ fn each<const LEN: usize, const BYTES: usize>(
 /// Blocks at a time.
 const STEP: usize = 8;
 
-/// Terms as the upper part of a scale times a product, in units of 2²⁰, and the lower part times it: 40 bits each.
+/// Terms in two parts: the upper part of a scale times a product, in units of 2²⁰, and the lower part times it: 40 bits
+/// each.
 #[derive(Clone, Copy)]
 struct Eight {
     upper: __m256i,
     lower: __m256i,
-    /// Ones for scales with all ones in the exponent: infinity or NaN.
+    /// All ones for scales with all ones in the exponent: infinity or NaN.
     wide: __m128i,
 }
 
@@ -237,7 +239,7 @@ impl Terms for Eight {
             let halves = halves(scales, apart);
             let wide = _mm_cmpeq_epi16(_mm_and_si128(halves, exponent), exponent);
             self.wide = _mm_or_si128(self.wide, wide);
-            // Below 2²⁰, and then what is left of it, in units of 2⁻²⁰: every step is exact.
+            // The part below 2²⁰, then the rest, in units of 2⁻²⁰: every step is exact.
             let scales = _mm256_mul_ps(_mm256_cvtph_ps(halves), _mm256_set1_ps(16.0));
             let upper = _mm256_cvttps_epi32(scales);
             let rest = _mm256_sub_ps(scales, _mm256_cvtepi32_ps(upper));
@@ -264,7 +266,7 @@ impl Terms for Eight {
     }
 }
 
-/// The products of lanes, of two neighbours summed.
+/// Returns the products of lanes, with two neighbours summed.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn products(a: __m256i, b: __m256i) -> __m256i {
@@ -272,7 +274,7 @@ fn products(a: __m256i, b: __m256i) -> __m256i {
     _mm256_add_epi64(_mm256_mul_epi32(a, b), odd)
 }
 
-/// The scales as they are stored.
+/// Returns the scales in their stored form.
 ///
 /// # Safety
 /// Eight scales lie there; the set runs here.

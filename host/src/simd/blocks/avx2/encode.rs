@@ -1,4 +1,4 @@
-//! Q8_0 and Q4_0, 8 blocks of 32 values at a time: their scales are one vector.
+//! Q8_0 and Q4_0, 8 blocks of 32 values at a time, so that their scales fill one vector.
 
 use std::arch::x86_64::*;
 
@@ -8,10 +8,11 @@ use crate::simd::Ahead;
 /// Blocks at a time.
 const STEP: usize = 8;
 
-/// Encodes blocks up to the first step with one that is not ordinary, and says how many.
+/// Encodes blocks up to the first step with one that is not ordinary, and returns their number.
 ///
-/// `fl(x / d)` away from zero: |x·id| < 127.1, and to such a number p the largest float below ½ is added. For p = n + ½ the sum n + 1 − 2⁻²⁵ rounds to n + 1;
-/// for the float before it, p is 2⁻²⁵ or more below, and the sum stays below n + 1, where what is cut off is the fraction.
+/// `fl(x / d)` away from zero: |x·id| < 127.1, and to such a number p the largest float below ½ is added. For p = n + ½
+/// the sum n + 1 − 2⁻²⁵ rounds to n + 1; for the float before it, p is 2⁻²⁵ or more below, and the sum stays below n +
+/// 1; truncation removes the fraction.
 #[target_feature(enable = "avx2,f16c,bmi1")]
 pub(in crate::simd) fn q8_0(values: &[f32], out: &mut [u8]) -> usize {
     let sign = _mm256_set1_ps(-0.0);
@@ -47,8 +48,8 @@ pub(in crate::simd) fn q4_0(values: &[f32], out: &mut [u8]) -> usize {
         values,
         out,
         |values| {
-            // As integers, the largest of positive numbers is the largest that is not negative, and the largest pattern of all
-            // that of the most negative number, where there is one.
+            // As integers, the largest positive number is the largest nonnegative integer, and the largest pattern of
+            // all is that of the most negative number, if there is one.
             let zero = _mm256_setzero_si256();
             let positive = lanes_max(vectors(values, |a, b| {
                 let max = _mm256_max_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b));
@@ -60,7 +61,7 @@ pub(in crate::simd) fn q4_0(values: &[f32], out: &mut [u8]) -> usize {
             let magnitude = _mm256_castps_si256(absolute(_mm256_castsi256_ps(patterns)));
             let negative = _mm256_and_si256(magnitude, _mm256_srai_epi32::<31>(patterns));
             let largest = _mm256_castsi256_ps(_mm256_max_epi32(positive, negative));
-            // −8 divides exactly but for subnormals, so the sign can wait.
+            // −8 divides exactly except for subnormals, so the sign can be added later.
             let scale = _mm256_div_ps(largest, _mm256_set1_ps(-8.0));
             // Both signs have the largest magnitude: the first of them decides.
             let both = _mm256_andnot_si256(
@@ -102,8 +103,8 @@ pub(in crate::simd) fn q4_0(values: &[f32], out: &mut [u8]) -> usize {
 
 type Step = [[f32; 32]; STEP];
 
-/// Runs a format's steps; `scales` gives the blocks' largest magnitudes and scales, `put` writes a block's codes under a
-/// scale's reciprocal (0 for a block of zeros).
+/// Runs a format's steps. `scales` returns the blocks' largest magnitudes and scales; `put` writes a block's codes for
+/// a scale's reciprocal (0 for a block of zeros).
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn steps<const BYTES: usize>(
@@ -116,13 +117,13 @@ fn steps<const BYTES: usize>(
     let (out, rest_out) = out.as_chunks_mut::<BYTES>().0.as_chunks_mut::<STEP>();
     let step = |values: &Step, out: &mut [[u8; BYTES]]| {
         let (largest, scale) = scales(values);
-        // 2⁻¹⁰⁰: from there on a scale and its reciprocal are normal.
+        // 2⁻¹⁰⁰: from here on a scale and its reciprocal are normal.
         let tiny = _mm256_castps_si256(_mm256_set1_ps(f32::from_bits(27 << 23)));
         let zero = _mm256_cmpeq_epi32(_mm256_castps_si256(largest), _mm256_setzero_si256());
         let small = _mm256_cmpgt_epi32(tiny, _mm256_castps_si256(largest));
         let odd = _mm256_andnot_si256(zero, small);
         let narrow = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(scale);
-        // All ones in the exponent: the scale overflows, or a value is not finite.
+        // With all ones in the exponent, the scale overflows, or a value is not finite.
         let exponent = _mm_set1_epi16(0x7C00);
         let wide = _mm_cmpeq_epi16(_mm_and_si128(narrow, exponent), exponent);
         if _mm256_movemask_epi8(odd) | _mm_movemask_epi8(wide) != 0 {
@@ -175,7 +176,7 @@ fn four(values: &[f32; 32]) -> [__m256; 4] {
     ]
 }
 
-/// A vector a block, by joining two and two.
+/// Returns a vector per block, by joining two at a time.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn vectors(values: &Step, join: impl Fn(__m256, __m256) -> __m256i) -> [__m256i; STEP] {
@@ -204,8 +205,8 @@ fn lanes_max_unsigned(vectors: [__m256i; STEP]) -> __m256i {
 
 /// Lane i of the result joins all lanes of vector i.
 ///
-/// Three rounds halve the vectors: two of them become one, whose even places come from the first and whose odd ones from the
-/// second, places being lanes, pairs and halves.
+/// Three rounds halve the number of vectors: two of them become one, whose even places come from the first and whose
+/// odd ones from the second; places are lanes, pairs and halves.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn transposed(v: [__m256i; 8], join: impl Fn(__m256i, __m256i) -> __m256i) -> __m256i {

@@ -1,4 +1,4 @@
-//! What blocks ask of vectors of 256 bits.
+//! The block operations for vectors of 256 bits.
 
 use std::arch::x86_64::*;
 
@@ -64,7 +64,7 @@ impl Choosing for Avx2 {
     operations! {
         fn sixteen(self, scale: f32) -> __m256i { _mm256_castps_si256(_mm256_set1_ps(scale)) }
         fn choose_of_sixteen(self, scale: __m256i, codes: __m256i, shift: u32) -> __m256i {
-            // A product takes no longer than a choice that there is none of.
+            // A product takes no longer than a selection by 16, which does not exist.
             let codes = _mm256_srl_epi32(codes, _mm_cvtsi32_si128(shift as i32));
             let codes = _mm256_and_si256(codes, _mm256_set1_epi32(15));
             let codes = _mm256_cvtepi32_ps(_mm256_sub_epi32(codes, _mm256_set1_epi32(8)));

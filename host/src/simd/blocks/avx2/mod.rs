@@ -1,4 +1,4 @@
-//! GGUF's block formats.
+//! GGUF block formats.
 
 mod dot;
 mod encode;
@@ -30,7 +30,7 @@ pub(in crate::simd) const KERNELS: Blocks = Blocks {
 by_loops!(crate::simd::avx2::vectors::Avx2, "avx2,f16c,fma": decode, dot, encode, vector);
 decoders!(Avx2, "avx2,f16c,fma");
 
-/// The encoder of a format that is not ternary.
+/// Returns the encoder of a format that is not ternary.
 fn encode(format: Format) -> Option<Encode> {
     match format {
         Format::Q8_0 => Some(encode::q8_0),
@@ -39,7 +39,7 @@ fn encode(format: Format) -> Option<Encode> {
     }
 }
 
-/// 8 floats.
+/// Loads 8 floats.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load(values: &[f32; 8]) -> __m256 {
@@ -55,7 +55,7 @@ fn store(out: &mut [f32; 8], values: __m256) {
     unsafe { _mm256_storeu_ps(out.as_mut_ptr(), values) }
 }
 
-/// 8 bytes, in the lower half.
+/// Loads 8 bytes into the lower half.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load_bytes(bytes: &[u8; 8]) -> __m128i {
@@ -77,11 +77,12 @@ fn absolute(x: __m256) -> __m256 {
     _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(i32::MAX)))
 }
 
-/// The bytes of four vectors of integers 0..=255 or −128..=127, in order.
+/// Returns the bytes of four vectors of integers 0..=255 or −128..=127, in order.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bytes_of([a, b, c, d]: [__m256i; 4]) -> __m256i {
-    // Words do not saturate; bytes do as unsigned ones, so only the low bytes are kept before.
+    // Packing to words does not saturate here, but packing to unsigned bytes does, so only the low bytes are kept
+    // before.
     let low = _mm256_set1_epi32(0xFF);
     let [a, b, c, d] = [
         _mm256_and_si256(a, low),
@@ -94,7 +95,7 @@ fn bytes_of([a, b, c, d]: [__m256i; 4]) -> __m256i {
     _mm256_permutevar8x32_epi32(bytes, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0))
 }
 
-/// A scale as it is stored; `None` where it is not finite.
+/// Returns a scale in its stored form; `None` if it is not finite.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 pub(in crate::simd) fn narrow(scale: f32) -> Option<[u8; 2]> {
@@ -102,7 +103,7 @@ pub(in crate::simd) fn narrow(scale: f32) -> Option<[u8; 2]> {
     scale.is_finite().then_some(scale.to_le_bytes())
 }
 
-/// The nearest f16.
+/// Returns the nearest f16.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 pub(in crate::simd) fn to_f16(x: f32) -> f16 {
@@ -110,14 +111,15 @@ pub(in crate::simd) fn to_f16(x: f32) -> f16 {
     f16::from_bits(_mm_cvtsi128_si32(half) as u16)
 }
 
-/// The f32 of an f16.
+/// Returns the f32 of an f16.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 pub(in crate::simd) fn to_f32(x: f16) -> f32 {
     _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(x.to_bits().into())))
 }
 
-/// Copies floats to a place on a boundary of 32 bytes, past the caches; a fence must follow. The lengths are one, whole vectors.
+/// Copies floats to a boundary of 32 bytes, bypassing the caches; a fence must follow. The lengths are equal, in whole
+/// vectors.
 #[target_feature(enable = "avx2")]
 fn stream(from: &[f32], to: &mut [f32]) {
     let (to, rest) = to.as_chunks_mut::<8>();

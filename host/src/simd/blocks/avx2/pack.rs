@@ -1,7 +1,7 @@
 //! Ternary codes and their scale, 32 values at a time.
 //!
-//! A code plus 1 is the number of bounds out of (−least, least) that the value does not lie below. Comparisons give −1 where they hold,
-//! so their sum is what is taken away.
+//! A code plus 1 is the number of bounds in (−least, least) that the value is not below. Comparisons give −1 if true,
+//! so their sum is subtracted.
 
 use std::arch::x86_64::*;
 
@@ -27,7 +27,8 @@ impl Test {
         }
     }
 
-    /// −1 − code of 32 values, a byte each, four and four in the order of [`ordered`]. A bound that is NaN makes all codes 0.
+    /// Returns −1 − code of 32 values, a byte each, in groups of four in the order of [`ordered`]. A bound that is NaN
+    /// makes all codes 0.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn negated(self, values: &[f32; 32]) -> __m256i {
@@ -44,14 +45,14 @@ impl Test {
     }
 }
 
-/// Bytes in order again: each half has four of each of four vectors.
+/// Restores the order of bytes: each half has four of each of four vectors.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn ordered(bytes: __m256i) -> __m256i {
     _mm256_permutevar8x32_epi32(bytes, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0))
 }
 
-/// As the format's page in core says; false where the scale overflows.
+/// Packs as defined in core's docs of the format; false if the scale overflows.
 #[target_feature(enable = "avx2,f16c")]
 pub(in crate::simd) fn tq2_0(
     values: &[f32; 256],
@@ -65,7 +66,7 @@ pub(in crate::simd) fn tq2_0(
         // The last lane first, so that the ones before move it up.
         let mut bytes = _mm256_setzero_si256();
         for values in half.as_chunks::<32>().0.iter().rev() {
-            // No bit leaves its byte: what is moved is below 2⁶.
+            // No bit leaves its byte: the shifted values are below 2⁶.
             bytes = _mm256_sub_epi8(_mm256_slli_epi16::<2>(bytes), test.negated(values));
         }
         store_bytes(packed, ordered(bytes));
@@ -73,7 +74,7 @@ pub(in crate::simd) fn tq2_0(
     put(scale, tail)
 }
 
-/// As the format's page in core says; false where the scale overflows.
+/// Packs as defined in core's docs of the format; false if the scale overflows.
 #[target_feature(enable = "avx2,f16c")]
 pub(in crate::simd) fn tq1_0(
     values: &[f32; 256],
@@ -100,7 +101,8 @@ pub(in crate::simd) fn tq1_0(
     for lane in [lower(a), upper(a), lower(b), upper(b), lower(c)] {
         bytes = _mm_sub_epi8(_mm_add_epi8(_mm_add_epi8(bytes, bytes), bytes), lane);
     }
-    // The last 16 are four digits each of four bytes; a digit's four bytes are one integer, and no byte overflows.
+    // The last 16 values are four digits each of four bytes; the four bytes of a digit are one integer, and no byte
+    // overflows.
     let mut last = [0u32; 4];
     // SAFETY: 16 bytes lie there.
     unsafe {
@@ -118,10 +120,10 @@ pub(in crate::simd) fn tq1_0(
     put(scale, tail)
 }
 
-/// ⌈256·v / 243⌉ = v + ⌊n / 243⌋ of v < 243, with n = 13·v + 242 at most 3,388.
+/// Returns ⌈256·v / 243⌉ = v + ⌊n / 243⌋ for v < 243, with n = 13·v + 242 at most 3,388.
 ///
-/// The division is one by 2²³ / 34,522: too large by 238/2²³ of n, and n · 238 < 2²³ keeps the quotient's whole part. The product is
-/// taken of 16·n, which fits 16 bits.
+/// The division is by 2²³ / 34,522: too large by 238/2²³ of n, and n · 238 < 2²³ keeps the quotient's whole part. The
+/// product uses 16·n, which fits 16 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fractions(v: __m256i) -> __m256i {
@@ -136,7 +138,7 @@ fn fractions(v: __m256i) -> __m256i {
     _mm256_add_epi8(v, _mm256_or_si256(even, _mm256_slli_epi16::<8>(odd)))
 }
 
-/// As the format's page in core says; false where the scale overflows.
+/// Packs as defined in core's docs of the format; false if the scale overflows.
 #[target_feature(enable = "avx2,f16c")]
 pub(in crate::simd) fn q2_0(
     values: &[f32; 64],
@@ -153,7 +155,7 @@ pub(in crate::simd) fn q2_0(
         .zip(packed.as_chunks_mut::<8>().0)
     {
         let codes = _mm256_sub_epi8(_mm256_setzero_si256(), test.negated(values));
-        // Pairs, then fours: an integer of 32 bits holds a byte. Its lane in a half says which vector it comes from.
+        // Pairs, then fours: an integer of 32 bits holds a byte. Its lane within a half identifies its vector.
         let pairs = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(4 << 8 | 1));
         let bytes = ordered(_mm256_madd_epi16(pairs, _mm256_set1_epi32(16 << 16 | 1)));
         let words = _mm256_packus_epi32(bytes, bytes);
@@ -168,7 +170,7 @@ pub(in crate::simd) fn q2_0(
     put(scale, head)
 }
 
-/// Writes a scale to two bytes; false where it overflows.
+/// Writes a scale to two bytes; false if it overflows.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn put(scale: f32, out: &mut [u8]) -> bool {

@@ -1,7 +1,8 @@
-//! Products of Q4_K and Q6_K: `vpmaddubsw` of 32 codes and activations, `vpmaddwd` of its sums of pairs with the parts' factors.
+//! Products of Q4_K and Q6_K: `vpmaddubsw` of 32 codes and activations, `vpmaddwd` of its sums of pairs with the parts'
+//! factors.
 //!
-//! A pair is at most 2 · 63 · 128 = 16,128 in magnitude, which 16 bits hold; times a factor, of 2⁷, two of them stay below 2²², and of a block
-//! eight such are added: below 2²⁵ a lane.
+//! A pair is at most 2 · 63 · 128 = 16,128 in magnitude, which 16 bits hold; times a factor of 2⁷, two of them stay
+//! below 2²²; a block adds eight of these: below 2²⁵ per lane.
 
 use std::arch::x86_64::*;
 
@@ -11,7 +12,7 @@ use crate::simd::blocks::codes::{Q4K, Q6K};
 use crate::simd::blocks::{Dot, parts};
 use crate::simd::linear::{Activations, Rows, Vector};
 
-/// The product of a format's blocks; none for a format whose blocks are one part.
+/// Returns the product of a format's blocks; `None` for a format whose blocks have one part.
 pub(in crate::simd) fn dot(format: Format) -> Option<Dot> {
     #[target_feature(enable = "avx2")]
     fn q4_k(bytes: &[u8], x: &[i8]) -> Option<i128> {
@@ -28,7 +29,7 @@ pub(in crate::simd) fn dot(format: Format) -> Option<Dot> {
     }
 }
 
-/// Rows of a format by a vector; none for a format whose blocks are one part.
+/// Returns the kernel for rows of a format times a vector; `None` for a format whose blocks have one part.
 pub(in crate::simd) fn vector(format: Format) -> Option<Vector> {
     #[target_feature(enable = "avx2")]
     fn q4_k(bytes: &[u8], x: &Activations, out: &mut [i64]) {
@@ -62,7 +63,7 @@ fn q4_k_products(block: &[u8; 144], x: &[i8; 256], sums: &[i32; 16]) -> (i32, i3
     let word =
         |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
     let (scales, mins, both) = (word(4), word(8), word(12));
-    // Four factors a word, of six bits: two above the low six of an earlier one, four in `both`.
+    // Four six-bit factors per word: two above the low six bits of an earlier one, four in `both`.
     let whole = |word: u32| word & 0x3F3F_3F3F;
     let parted = |low: u32, high: u32| low & 0x0F0F_0F0F | (high >> 6 & 0x0303_0303) << 4;
     let eight =
@@ -116,7 +117,7 @@ fn q6_k_products(block: &[u8; 210], x: &[i8; 256], sums: &[i32; 16]) -> (i32, i3
             code(_mm256_srli_epi16::<4>(second), _mm256_srli_epi16::<2>(high)),
         ];
         for (row, (codes, x)) in codes.into_iter().zip(x.as_chunks::<32>().0).enumerate() {
-            // A factor for each sixteen codes.
+            // A factor for every sixteen codes.
             let part = (8 * half + 2 * row) as i64 * 0x0101_0101_0101_0101;
             let places = _mm_set_epi64x(part + 0x0101_0101_0101_0101, part);
             let factors = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(factors, places));
@@ -124,7 +125,7 @@ fn q6_k_products(block: &[u8; 210], x: &[i8; 256], sums: &[i32; 16]) -> (i32, i3
             found = _mm256_add_epi32(found, _mm256_madd_epi16(pairs, factors));
         }
     }
-    // Codes are 32 more than weights.
+    // Codes are larger than weights by 32.
     let more = _mm256_add_epi32(
         _mm256_mullo_epi32(_mm256_cvtepi8_epi32(factors), load_sums(&sums[..8])),
         _mm256_mullo_epi32(
@@ -137,7 +138,7 @@ fn q6_k_products(block: &[u8; 210], x: &[i8; 256], sums: &[i32; 16]) -> (i32, i3
     (dot, 0)
 }
 
-/// The first 32 bytes.
+/// Loads the first 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load(bytes: &[u8]) -> __m256i {
@@ -153,7 +154,7 @@ fn load_signed(x: &[i8; 32]) -> __m256i {
     unsafe { _mm256_loadu_si256(x.as_ptr().cast()) }
 }
 
-/// The first eight sums.
+/// Loads the first eight sums.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load_sums(sums: &[i32]) -> __m256i {
@@ -162,7 +163,7 @@ fn load_sums(sums: &[i32]) -> __m256i {
     unsafe { _mm256_loadu_si256(sums.as_ptr().cast()) }
 }
 
-/// The totals of two vectors.
+/// Returns the totals of two vectors.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn two_totals(a: __m256i, b: __m256i) -> [i32; 2] {

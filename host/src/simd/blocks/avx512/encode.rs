@@ -1,4 +1,4 @@
-//! Q8_0 and Q4_0, 16 blocks of 32 values at a time: their scales are one vector.
+//! Q8_0 and Q4_0, 16 blocks of 32 values at a time, so that their scales fill one vector.
 
 use std::arch::x86_64::*;
 
@@ -8,10 +8,11 @@ use crate::simd::Ahead;
 /// Blocks at a time.
 const STEP: usize = 16;
 
-/// Encodes blocks up to the first step with one that is not ordinary, and says how many.
+/// Encodes blocks up to the first step with one that is not ordinary, and returns their number.
 ///
-/// `fl(x / d)` away from zero: |x·id| < 127.1, and to such a number p the largest float below ½ is added. For p = n + ½ the sum n + 1 − 2⁻²⁵ rounds to n + 1;
-/// for the float before it, p is 2⁻²⁵ or more below, and the sum stays below n + 1, where what is cut off is the fraction.
+/// `fl(x / d)` away from zero: |x·id| < 127.1, and to such a number p the largest float below ½ is added. For p = n + ½
+/// the sum n + 1 − 2⁻²⁵ rounds to n + 1; for the float before it, p is 2⁻²⁵ or more below, and the sum stays below n +
+/// 1; truncation removes the fraction.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
 pub(in crate::simd) fn q8_0(values: &[f32], out: &mut [u8]) -> usize {
     let sign = _mm512_set1_epi32(i32::MIN);
@@ -26,7 +27,7 @@ pub(in crate::simd) fn q8_0(values: &[f32], out: &mut [u8]) -> usize {
         |values, inverse, packed| {
             let codes = values.map(|x| {
                 let p = _mm512_mul_ps(x, inverse);
-                // The bits of p where `sign` has one, else those of `half`.
+                // The bits of p where `sign` has a one, otherwise those of `half`.
                 let half = _mm512_ternarylogic_epi32::<0xB8>(half, sign, _mm512_castps_si512(p));
                 let whole = _mm512_cvttps_epi32(_mm512_add_ps(p, _mm512_castsi512_ps(half)));
                 _mm512_cvtepi32_epi8(whole)
@@ -45,8 +46,8 @@ pub(in crate::simd) fn q4_0(values: &[f32], out: &mut [u8]) -> usize {
         values,
         out,
         |values| {
-            // As integers, the largest of positive numbers is the largest that is not negative, and the largest pattern of all
-            // that of the most negative number, where there is one.
+            // As integers, the largest positive number is the largest nonnegative integer, and the largest pattern of
+            // all is that of the most negative number, if there is one.
             let positive = lanes_max(vectors(values, |a, b| {
                 let max = _mm512_max_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b));
                 _mm512_max_epi32(max, _mm512_setzero_si512())
@@ -58,7 +59,7 @@ pub(in crate::simd) fn q4_0(values: &[f32], out: &mut [u8]) -> usize {
             let is_negative = _mm512_movepi32_mask(patterns);
             let negative = _mm512_maskz_and_epi32(is_negative, patterns, magnitude);
             let largest = _mm512_castsi512_ps(_mm512_max_epi32(positive, negative));
-            // −8 divides exactly but for subnormals, so the sign can wait.
+            // −8 divides exactly except for subnormals, so the sign can be added later.
             let scale = _mm512_div_ps(largest, _mm512_set1_ps(-8.0));
             let mut flipped = _mm512_cmpgt_epi32_mask(negative, positive);
             // Both signs have the largest magnitude: the first of them decides.
@@ -91,8 +92,8 @@ pub(in crate::simd) fn q4_0(values: &[f32], out: &mut [u8]) -> usize {
 
 type Step = [[f32; 32]; STEP];
 
-/// Runs a format's steps; `scales` gives the blocks' largest magnitudes and scales, `put` writes a block's codes under a
-/// scale's reciprocal (0 for a block of zeros).
+/// Runs a format's steps. `scales` returns the blocks' largest magnitudes and scales; `put` writes a block's codes for
+/// a scale's reciprocal (0 for a block of zeros).
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
 fn steps<const BYTES: usize>(
@@ -105,12 +106,12 @@ fn steps<const BYTES: usize>(
     let (out, rest_out) = out.as_chunks_mut::<BYTES>().0.as_chunks_mut::<STEP>();
     let step = |values: &Step, out: &mut [[u8; BYTES]]| {
         let (largest, scale) = scales(values);
-        // 2⁻¹⁰⁰: from there on a scale and its reciprocal are normal.
+        // 2⁻¹⁰⁰: from here on a scale and its reciprocal are normal.
         let tiny = _mm512_castps_si512(_mm512_set1_ps(f32::from_bits(27 << 23)));
         let zero = _mm512_testn_epi32_mask(_mm512_castps_si512(largest), _mm512_set1_epi32(-1));
         let odd = _mm512_cmplt_epi32_mask(_mm512_castps_si512(largest), tiny) & !zero;
         let narrow = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(scale);
-        // All ones in the exponent: the scale overflows, or a value is not finite.
+        // With all ones in the exponent, the scale overflows, or a value is not finite.
         let exponent = _mm256_set1_epi16(0x7C00);
         let wide = _mm256_cmpeq_epi16_mask(_mm256_and_si256(narrow, exponent), exponent);
         if odd | wide != 0 {
@@ -158,7 +159,7 @@ fn pair(values: &[f32; 32]) -> [__m512; 2] {
     [load(&halves[0]), load(&halves[1])]
 }
 
-/// A vector a block.
+/// Returns a vector per block.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn vectors(values: &Step, of: impl Fn(__m512, __m512) -> __m512i) -> [__m512i; STEP] {
@@ -172,7 +173,7 @@ fn vectors(values: &Step, of: impl Fn(__m512, __m512) -> __m512i) -> [__m512i; S
     vectors
 }
 
-/// The larger of the magnitudes of a block's halves.
+/// Returns the larger of the magnitudes of a block's halves.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn magnitudes(values: &Step) -> [__m512i; STEP] {
@@ -199,14 +200,14 @@ fn lanes_max_unsigned(vectors: [__m512i; STEP]) -> __m512i {
 
 /// Lane i of the result joins all lanes of vector i.
 ///
-/// Four rounds halve the vectors: two of them become one, whose even places come from the first and whose odd ones from the second,
-/// places being lanes, pairs, quarters and halves.
+/// Four rounds halve the number of vectors: two of them become one, whose even places come from the first and whose odd
+/// ones from the second; places are lanes, pairs, quarters and halves.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn transposed(v: [__m512i; 16], join: impl Fn(__m512i, __m512i) -> __m512i) -> __m512i {
     let lanes = |a, b| join(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
     let pairs = |a, b| join(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
-    // Four vectors: quarter q of the result is what quarter q of each came to, in order.
+    // Four vectors: quarter q of the result has the results of quarter q of each, in order.
     let four = |a, b, c, d| pairs(lanes(a, b), lanes(c, d));
     let [a, b, c, d] = [0, 4, 8, 12].map(|i| four(v[i], v[i + 1], v[i + 2], v[i + 3]));
     let halves = |a, b| {

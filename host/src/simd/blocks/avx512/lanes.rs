@@ -1,4 +1,4 @@
-//! What blocks ask of vectors of 512 bits.
+//! The block operations for vectors of 512 bits.
 
 use std::arch::x86_64::*;
 
@@ -65,7 +65,7 @@ impl Choosing for Avx512 {
             _mm512_castps_si512(_mm512_mul_ps(codes, _mm512_set1_ps(scale)))
         }
         fn choose_of_sixteen(self, products: __m512i, codes: __m512i, shift: u32) -> __m512i {
-            // The choice looks at four bits of a lane only.
+            // The selection uses only four bits of a lane.
             let codes = _mm512_srl_epi32(codes, _mm_cvtsi32_si128(shift as i32));
             _mm512_permutexvar_epi32(codes, products)
         }

@@ -1,4 +1,4 @@
-//! GGUF's block formats.
+//! GGUF block formats.
 
 mod encode;
 mod lanes;
@@ -28,7 +28,7 @@ pub(in crate::simd) const KERNELS: Blocks = Blocks {
 by_loops!(crate::simd::avx512::vectors::Avx512, "avx512f,avx512bw,avx512dq,avx512vl,f16c": decode, encode);
 decoders!(Avx512, "avx512f,avx512bw,avx512dq,avx512vl,f16c");
 
-/// The encoder of a format that is not ternary.
+/// Returns the encoder of a format that is not ternary.
 fn encode(format: Format) -> Option<Encode> {
     match format {
         Format::Q8_0 => Some(encode::q8_0),
@@ -37,7 +37,7 @@ fn encode(format: Format) -> Option<Encode> {
     }
 }
 
-/// 16 floats.
+/// Loads 16 floats.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load(values: &[f32; 16]) -> __m512 {

@@ -1,7 +1,7 @@
 //! Ternary codes and their scale, 16 values at a time.
 //!
-//! A code plus 1 is the number of bounds out of (−least, least) that the value does not lie below. So a place in a byte takes its weight
-//! once or twice.
+//! A code plus 1 is the number of bounds in (−least, least) that the value is not below. So each place in a byte adds
+//! its weight up to twice.
 
 use std::arch::x86_64::*;
 
@@ -27,7 +27,7 @@ impl Test {
         }
     }
 
-    /// Where the code is 1, and where it is not −1. A bound that is NaN makes all codes 0.
+    /// Returns masks for code 1, and for codes other than −1. A bound that is NaN makes all codes 0.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn masks(self, values: &[f32; 16]) -> [__mmask16; 2] {
@@ -48,7 +48,7 @@ impl Test {
     }
 }
 
-/// As the format's page in core says; false where the scale overflows.
+/// Packs as defined in core's docs of the format; false if the scale overflows.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
 pub(in crate::simd) fn tq2_0(
     values: &[f32; 256],
@@ -77,7 +77,7 @@ pub(in crate::simd) fn tq2_0(
     put(scale, tail)
 }
 
-/// As the format's page in core says; false where the scale overflows.
+/// Packs as defined in core's docs of the format; false if the scale overflows.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
 pub(in crate::simd) fn tq1_0(
     values: &[f32; 256],
@@ -89,7 +89,7 @@ pub(in crate::simd) fn tq1_0(
     let test = Test::new(cut);
     let values = values.as_chunks::<16>().0;
     let (packed, tail) = block.as_chunks_mut::<16>();
-    // Bytes 16·j on: the first of their five vectors of values, and how far apart those are.
+    // Bytes from 16·j on: the first of their five vectors of values, and the distance between those.
     for (packed, (first, step)) in packed.iter_mut().zip([(0, 2), (1, 2), (10, 1)]) {
         let mut sum = _mm512_setzero_si512();
         for (lane, power) in POWERS.into_iter().enumerate() {
@@ -114,8 +114,9 @@ pub(in crate::simd) fn tq1_0(
     put(scale, tail)
 }
 
-/// ⌈256·v / 243⌉ = v + ⌈13·v / 243⌉ of v < 243. The division by 243 is one by 2²⁰ / 4,316, too large by 212/2²⁰ of the
-/// numerator at most; that is below 13·242 + 242 = 3,388, and 3,388 · 212 < 2²⁰ keeps the quotient's whole part.
+/// Returns ⌈256·v / 243⌉ = v + ⌈13·v / 243⌉ for v < 243. The division by 243 is by 2²⁰ / 4,316, too large by at most
+/// 212/2²⁰ of the numerator; that is at most 13·242 + 242 = 3,388, and 3,388 · 212 < 2²⁰ keeps the quotient's whole
+/// part.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn fractions(v: __m512i) -> __m512i {
@@ -126,7 +127,7 @@ fn fractions(v: __m512i) -> __m512i {
     _mm512_add_epi32(v, _mm512_srli_epi32::<20>(numerator))
 }
 
-/// As the format's page in core says; false where the scale overflows.
+/// Packs as defined in core's docs of the format; false if the scale overflows.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2,f16c")]
 pub(in crate::simd) fn q2_0(
     values: &[f32; 64],
@@ -144,7 +145,7 @@ pub(in crate::simd) fn q2_0(
     {
         let [a, b] = [0, 16].map(|at| test.masks(values[at..].first_chunk().unwrap_or(&[0.0; 16])));
         let [one, not_minus] = [0, 1].map(|i| u64::from(a[i]) | u64::from(b[i]) << 16);
-        // A code is 2 where it is one, 1 where it is neither: in two bits, the upper and the lower.
+        // A code plus 1 is 2 if the value is coded 1, and 1 if it is neither: in two bits, the upper and the lower.
         let upper = _pdep_u64(one, 0xAAAA_AAAA_AAAA_AAAA);
         let lower = _pdep_u64(not_minus & !one, 0x5555_5555_5555_5555);
         *packed = (upper | lower).to_le_bytes();
@@ -152,7 +153,7 @@ pub(in crate::simd) fn q2_0(
     put(scale, head)
 }
 
-/// Writes a scale to two bytes; false where it overflows.
+/// Writes a scale to two bytes; false if it overflows.
 #[inline]
 #[target_feature(enable = "avx512f,f16c")]
 fn put(scale: f32, out: &mut [u8]) -> bool {

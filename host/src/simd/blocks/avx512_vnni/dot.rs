@@ -1,6 +1,7 @@
 //! Products of blocks with int8 activations, exact: `vpdpbusd` adds four products in 32 bits without saturating.
 //!
-//! Codes are multiplied without a sign, too large by 1, 8 or 128, and so many times the sum of the activations is taken away.
+//! Codes are multiplied as unsigned numbers, too large by 1, 8 or 128, and that multiple of the sum of the activations
+//! is subtracted.
 
 use std::arch::x86_64::*;
 
@@ -12,7 +13,7 @@ use super::loops;
 use super::sum::{STEP, Sixteen, totals, totals_of_halves};
 use crate::simd::blocks::dot::blocks;
 
-/// The product of a format's blocks; `None` where a scale is not finite.
+/// Returns the product of a format's blocks; `None` if a scale is not finite.
 pub(in crate::simd) fn of(format: Format) -> Option<Dot> {
     Some(match format {
         Format::Tq1_0 => tq1_0,
@@ -87,7 +88,7 @@ fn tq2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi")]
 fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    // Two bytes of eight codes to eight bytes, of which each takes two bits.
+    // Spreads two bytes of eight codes over eight bytes, each of which uses two bits.
     let spread = _mm512_set_epi64(
         0x0F0E_0F0E_0F0E_0F0E,
         0x0D0C_0D0C_0D0C_0D0C,
@@ -148,7 +149,7 @@ fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     unsafe { blocks::<Sixteen, STEP, 32, 18>(bytes, x, 0, dots) }
 }
 
-/// The products of a step's blocks or fewer, whose codes are one too large in `dot`.
+/// Computes the products of the blocks of a full or partial step, whose codes are one too large in `dot`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn each<const LEN: usize, const BYTES: usize>(
@@ -167,7 +168,7 @@ fn each<const LEN: usize, const BYTES: usize>(
     totals(sums)
 }
 
-/// The products of a step's blocks of 32 codes, two side by side, which are `above` too large.
+/// Computes the products of a step's blocks of 32 codes, two side by side, which are `above` too large.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn pairs<const BYTES: usize>(
@@ -188,7 +189,7 @@ fn pairs<const BYTES: usize>(
     totals_of_halves(sums)
 }
 
-/// 64 bytes from the first on.
+/// Loads 64 bytes from the first on.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load<T: Byte>(bytes: &[T]) -> __m512i {
@@ -197,7 +198,7 @@ fn load<T: Byte>(bytes: &[T]) -> __m512i {
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
-/// 32 bytes from each one's first on.
+/// Loads 32 bytes from the first of each.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn two<T: Byte>(low: &[T], high: &[T]) -> __m512i {
@@ -209,7 +210,7 @@ fn two<T: Byte>(low: &[T], high: &[T]) -> __m512i {
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
-/// 16 bytes from the first on.
+/// Loads 16 bytes from the first on.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load_16(bytes: &[u8]) -> __m128i {
@@ -218,7 +219,7 @@ fn load_16(bytes: &[u8]) -> __m128i {
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
-/// With a sign or without.
+/// Signed or unsigned bytes.
 trait Byte {}
 impl Byte for i8 {}
 impl Byte for u8 {}

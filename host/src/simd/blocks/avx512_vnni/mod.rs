@@ -1,4 +1,4 @@
-//! GGUF's block formats.
+//! GGUF block formats.
 
 mod dot;
 mod sum;

@@ -7,7 +7,7 @@ use crate::simd::blocks::dot::{Terms, half};
 /// Blocks at a time.
 pub(super) const STEP: usize = 16;
 
-/// The upper and the lower halves of terms of 64 bits. A term has at most 30 bits that count, so f64 holds it.
+/// The upper and the lower halves of terms of 64 bits. A term has at most 30 significant bits, so f64 represents it.
 #[derive(Clone, Copy)]
 pub(super) struct Sixteen {
     upper: __m512i,
@@ -72,7 +72,7 @@ impl Terms for Sixteen {
     }
 }
 
-/// The scales as they are stored.
+/// Returns the scales in their stored form.
 ///
 /// # Safety
 /// 16 scales lie there; the set runs here.
@@ -87,7 +87,7 @@ unsafe fn halves(at: *const u8, apart: usize) -> __m256i {
     halves!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
 }
 
-/// The sum of each vector's lanes.
+/// Returns the sum of each vector's lanes.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn totals(v: [__m512i; 16]) -> __m512i {
@@ -100,18 +100,18 @@ pub(super) fn totals(v: [__m512i; 16]) -> __m512i {
     quarters(quarters(fours[0], fours[1]), quarters(fours[2], fours[3]))
 }
 
-/// The sum of the lanes of each vector's lower and upper half, in order.
+/// Returns the sum of the lanes of each vector's lower and upper half, in order.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn totals_of_halves(v: [__m512i; 8]) -> __m512i {
     let low = four([v[0], v[1], v[2], v[3]]);
     let high = four([v[4], v[5], v[6], v[7]]);
-    // Lower halves of four, their upper halves, and so again.
+    // The lower halves of four vectors, their upper halves, and the same again.
     let order = _mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
     _mm512_permutexvar_epi32(order, quarters(low, high))
 }
 
-/// In each quarter of the result, the sums of that quarter's lanes of each vector.
+/// Returns in each quarter the sums of that quarter's lanes of each vector.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn four([a, b, c, d]: [__m512i; 4]) -> __m512i {
@@ -123,7 +123,7 @@ fn four([a, b, c, d]: [__m512i; 4]) -> __m512i {
     _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd))
 }
 
-/// The sums of neighbouring quarters, of `a` and then of `b`.
+/// Returns the sums of neighbouring quarters, of `a` and then of `b`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn quarters(a: __m512i, b: __m512i) -> __m512i {

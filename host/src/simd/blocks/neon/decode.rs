@@ -1,4 +1,4 @@
-//! Floats of blocks, 16 at a time.
+//! Decodes blocks to floats, 16 at a time.
 
 use std::arch::aarch64::*;
 
@@ -8,7 +8,7 @@ use crate::simd::blocks::Decode;
 
 use super::{interleaved, last_trits, load_bytes, loops, nibbles, quarters, trits, widen};
 
-/// The decoder of a format: whole blocks up to the first whose scale is not finite.
+/// Returns the decoder of a format: it decodes whole blocks up to the first whose scale is not finite.
 pub(in crate::simd) fn of(format: Format) -> Option<Decode> {
     Some(match format {
         Format::Tq1_0 => tq1_0,
@@ -96,7 +96,7 @@ fn put(out: &mut [f32; 16], codes: int8x16_t, scale: f32) {
     }
 }
 
-/// Calls `decode` with each block, its scale (which lies at byte `at`) and its place.
+/// Calls `decode` with each block, its scale (at byte `at`) and its place.
 #[inline]
 #[target_feature(enable = "neon")]
 fn blocks<const LEN: usize, const BYTES: usize>(

@@ -1,7 +1,7 @@
 //! Products of blocks with int8 activations, exact.
 //!
-//! A product of a code of two bits is at most 256 in magnitude and one of four bits 1,024; a lane of 16 bits holds the 32 and the 4 of them that a
-//! block adds there. Products of bytes go to 32 bits one by one.
+//! A product with a two-bit code is at most 256 in magnitude and one with a four-bit code 1,024; a lane of 16 bits
+//! holds the 32 and the 4 of them, respectively, that a block adds there. Products of bytes go to 32 bits one by one.
 
 use std::arch::aarch64::*;
 
@@ -14,7 +14,7 @@ use tercet_core::number::Element;
 use super::{interleaved, last_trits, load_bytes, loops, nibbles, quarters, trits};
 use crate::simd::blocks::dot::{Terms, blocks, half};
 
-/// The product of a format's blocks; `None` where a scale is not finite.
+/// Returns the product of a format's blocks; `None` if a scale is not finite.
 pub(in crate::simd) fn of(format: Format) -> Option<Dot> {
     Some(match format {
         Format::Tq1_0 => tq1_0,
@@ -124,7 +124,7 @@ fn load_signed(x: &[i8; 16]) -> int8x16_t {
     unsafe { vld1q_s8(x.as_ptr()) }
 }
 
-/// The products of a step's blocks or fewer, from the lanes of each.
+/// Computes the products of the blocks of a full or partial step, from the lanes of each.
 #[inline]
 #[target_feature(enable = "neon")]
 fn each<const LEN: usize, const BYTES: usize>(
@@ -143,12 +143,13 @@ fn each<const LEN: usize, const BYTES: usize>(
 /// Blocks at a time.
 const STEP: usize = 4;
 
-/// Terms as the upper part of a scale times a product, in units of 2²⁰, and the lower part times it: 40 bits each.
+/// Terms in two parts: the upper part of a scale times a product, in units of 2²⁰, and the lower part times it: 40 bits
+/// each.
 #[derive(Clone, Copy)]
 struct Four {
     upper: int64x2_t,
     lower: int64x2_t,
-    /// Whether a scale had all ones in the exponent: infinity or NaN.
+    /// True if a scale had all ones in the exponent: infinity or NaN.
     wide: bool,
 }
 
@@ -177,7 +178,7 @@ impl Terms for Four {
         }
         // SAFETY: the set runs here; four floats lie there.
         unsafe {
-            // Below 2²⁰, and then what is left of it, in units of 2⁻²⁰: every step is exact.
+            // The part below 2²⁰, then the rest, in units of 2⁻²⁰: every step is exact.
             let scales = vmulq_n_f32(vld1q_f32(floats.as_ptr()), 16.0);
             let upper = vcvtq_s32_f32(scales);
             let rest = vsubq_f32(scales, vcvtq_f32_s32(upper));

@@ -6,10 +6,10 @@ use super::{bytes_of, load, narrow, store_bytes};
 use crate::simd::blocks::values;
 use crate::simd::neon::vectors::Neon;
 
-/// 2⁻¹⁰⁰: from there on a scale and its reciprocal are normal.
+/// 2⁻¹⁰⁰: from here on a scale and its reciprocal are normal.
 const TINY: u32 = 27 << 23;
 
-/// Encodes blocks up to the first that is not ordinary, and says how many.
+/// Encodes blocks up to the first that is not ordinary, and returns their number.
 #[target_feature(enable = "neon")]
 pub(in crate::simd) fn q8_0(values: &[f32], out: &mut [u8]) -> usize {
     blocks::<34>(values, out, |values, largest, packed| {
@@ -24,7 +24,7 @@ pub(in crate::simd) fn q8_0(values: &[f32], out: &mut [u8]) -> usize {
     })
 }
 
-/// Encodes blocks up to the first that is not ordinary, and says how many.
+/// Encodes blocks up to the first that is not ordinary, and returns their number.
 #[target_feature(enable = "neon")]
 pub(in crate::simd) fn q4_0(values: &[f32], out: &mut [u8]) -> usize {
     blocks::<18>(values, out, |values, largest, packed| {
@@ -61,7 +61,7 @@ fn products(values: &[f32; 16], inverse: f32) -> [float32x4_t; 4] {
     products
 }
 
-/// Calls `put` with each block's values, its largest magnitude and the place of its codes; what it returns is the scale.
+/// Calls `put` with each block's values, its largest magnitude and the place of its codes; `put` returns the scale.
 #[inline]
 #[target_feature(enable = "neon")]
 fn blocks<const BYTES: usize>(

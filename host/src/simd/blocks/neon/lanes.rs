@@ -1,4 +1,4 @@
-//! What blocks ask of vectors of 128 bits.
+//! The block operations for vectors of 128 bits.
 
 use std::arch::aarch64::*;
 

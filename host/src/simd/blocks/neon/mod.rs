@@ -1,4 +1,4 @@
-//! GGUF's block formats.
+//! GGUF block formats.
 
 mod decode;
 mod dot;
@@ -27,7 +27,7 @@ pub(in crate::simd) const KERNELS: Blocks = Blocks {
 
 by_loops!(crate::simd::neon::vectors::Neon, "neon": decode, dot, encode);
 
-/// The encoder of a format that is not ternary.
+/// Returns the encoder of a format that is not ternary.
 fn encode(format: Format) -> Option<Encode> {
     match format {
         Format::Q8_0 => Some(encode::q8_0),
@@ -39,7 +39,7 @@ fn encode(format: Format) -> Option<Encode> {
 use half::f16;
 use tercet_core::number::Element;
 
-/// 4 floats.
+/// Loads 4 floats.
 #[inline]
 #[target_feature(enable = "neon")]
 fn load(values: &[f32; 4]) -> float32x4_t {
@@ -47,7 +47,7 @@ fn load(values: &[f32; 4]) -> float32x4_t {
     unsafe { vld1q_f32(values.as_ptr()) }
 }
 
-/// 16 bytes.
+/// Loads 16 bytes.
 #[inline]
 #[target_feature(enable = "neon")]
 fn load_bytes(bytes: &[u8; 16]) -> uint8x16_t {
@@ -63,7 +63,7 @@ fn store_bytes(out: &mut [u8; 16], bytes: uint8x16_t) {
     unsafe { vst1q_u8(out.as_mut_ptr(), bytes) }
 }
 
-/// The low bytes of 16 integers.
+/// Returns the low bytes of 16 integers.
 #[inline]
 #[target_feature(enable = "neon")]
 fn bytes_of([a, b, c, d]: [int32x4_t; 4]) -> int8x16_t {
@@ -72,7 +72,7 @@ fn bytes_of([a, b, c, d]: [int32x4_t; 4]) -> int8x16_t {
     vcombine_s8(vmovn_s16(low), vmovn_s16(high))
 }
 
-/// The digits before fractions of 256 times 3, and the fractions that are left.
+/// Returns the digits before fractions of 256 times 3, and the remaining fractions.
 #[inline]
 #[target_feature(enable = "neon")]
 fn next_digits(fractions: uint8x16_t) -> (uint8x16_t, uint8x16_t) {
@@ -82,7 +82,7 @@ fn next_digits(fractions: uint8x16_t) -> (uint8x16_t, uint8x16_t) {
     (digits, vmulq_u8(fractions, vdupq_n_u8(3)))
 }
 
-/// The codes of up to five lanes of 16 trits: byte m holds the m-th of each.
+/// Calls `each` with the codes of up to five lanes of 16 trits: byte m holds the m-th of each.
 #[inline]
 #[target_feature(enable = "neon")]
 fn trits(bytes: &[u8; 16], mut each: impl FnMut(usize, int8x16_t)) {
@@ -94,7 +94,7 @@ fn trits(bytes: &[u8; 16], mut each: impl FnMut(usize, int8x16_t)) {
     }
 }
 
-/// The codes of four bytes of four trits: those of the first digit, then of the second, and so on.
+/// Returns the codes of four bytes with four trits each: the first digits, then the second ones, and so on.
 #[inline]
 #[target_feature(enable = "neon")]
 fn last_trits(bytes: [u8; 4]) -> int8x16_t {
@@ -104,7 +104,7 @@ fn last_trits(bytes: [u8; 4]) -> int8x16_t {
     vsubq_s8(vreinterpretq_s8_u8(digits), vdupq_n_s8(1))
 }
 
-/// The codes of four lanes of 16: byte m holds the m-th of each, in two bits.
+/// Returns the codes of four lanes of 16: byte m holds the m-th of each, in two bits.
 #[inline]
 #[target_feature(enable = "neon")]
 fn quarters(bytes: &[u8; 16]) -> [int8x16_t; 4] {
@@ -121,7 +121,7 @@ fn quarters(bytes: &[u8; 16]) -> [int8x16_t; 4] {
     })
 }
 
-/// The codes of two lanes of 16: byte m holds the m-th of each, in four bits.
+/// Returns the codes of two lanes of 16: byte m holds the m-th of each, in four bits.
 #[inline]
 #[target_feature(enable = "neon")]
 fn nibbles(bytes: &[u8; 16]) -> [int8x16_t; 2] {
@@ -130,7 +130,7 @@ fn nibbles(bytes: &[u8; 16]) -> [int8x16_t; 2] {
         .map(|nibbles| vsubq_s8(vreinterpretq_s8_u8(nibbles), vdupq_n_s8(8)))
 }
 
-/// Codes that lie in four lanes, in order.
+/// Returns the codes of four lanes, in order.
 #[inline]
 #[target_feature(enable = "neon")]
 fn interleaved([a, b, c, d]: [int8x16_t; 4]) -> [i8; 64] {
@@ -140,13 +140,13 @@ fn interleaved([a, b, c, d]: [int8x16_t; 4]) -> [i8; 64] {
     codes
 }
 
-/// A scale as it is stored; `None` where it is not finite.
+/// Returns a scale in its stored form; `None` if it is not finite.
 fn narrow(scale: f32) -> Option<[u8; 2]> {
     let scale = f16::from_f32(scale);
     scale.is_finite().then_some(scale.to_le_bytes())
 }
 
-/// A stored scale; `None` where it is not finite.
+/// Returns a stored scale; `None` if it is not finite.
 fn widen(scale: [u8; 2]) -> Option<f32> {
     let scale = f16::from_le_bytes(scale);
     scale.is_finite().then_some(Element::to_f32(scale))

@@ -1,7 +1,7 @@
 //! Ternary codes and their scale, 16 values at a time.
 //!
-//! A code plus 1 is the number of bounds out of (−least, least) that the value does not lie below. Comparisons give −1 where they hold,
-//! so their sum is what is taken away.
+//! A code plus 1 is the number of bounds in (−least, least) that the value is not below. Comparisons give −1 if true,
+//! so their sum is subtracted.
 
 use std::arch::aarch64::*;
 
@@ -27,7 +27,7 @@ impl Test {
         }
     }
 
-    /// −1 − code of 16 values, a byte each. A bound that is NaN makes all codes 0.
+    /// Returns −1 − code of 16 values, a byte each. A bound that is NaN makes all codes 0.
     #[inline]
     #[target_feature(enable = "neon")]
     fn negated(self, values: &[f32; 16]) -> uint8x16_t {
@@ -42,7 +42,7 @@ impl Test {
     }
 }
 
-/// As the format's page in core says; false where the scale overflows.
+/// Packs as defined in core's docs of the format; false if the scale overflows.
 #[target_feature(enable = "neon")]
 pub(in crate::simd) fn tq2_0(
     values: &[f32; 256],
@@ -72,7 +72,7 @@ pub(in crate::simd) fn tq2_0(
     put(scale, tail)
 }
 
-/// As the format's page in core says; false where the scale overflows.
+/// Packs as defined in core's docs of the format; false if the scale overflows.
 #[target_feature(enable = "neon")]
 pub(in crate::simd) fn tq1_0(
     values: &[f32; 256],
@@ -83,7 +83,7 @@ pub(in crate::simd) fn tq1_0(
     let test = Test::new(cut);
     let values = values.as_chunks::<16>().0;
     let (packed, tail) = block.as_chunks_mut::<16>();
-    // Bytes 16·j on: the first of their five vectors of values, and how far apart those are.
+    // Bytes from 16·j on: the first of their five vectors of values, and the distance between those.
     for (packed, (first, step)) in packed.iter_mut().zip([(0, 2), (1, 2), (10, 1)]) {
         let mut bytes = vdupq_n_u8(0);
         for lane in 0..5 {
@@ -92,7 +92,8 @@ pub(in crate::simd) fn tq1_0(
         }
         store_bytes(packed, fractions(bytes));
     }
-    // The last 16 values are four digits each of four bytes; a digit's four bytes are one integer, and no byte overflows.
+    // The last 16 values are four digits each of four bytes; the four bytes of a digit are one integer, and no byte
+    // overflows.
     let mut last = [0; 16];
     store_bytes(
         &mut last,
@@ -114,9 +115,9 @@ pub(in crate::simd) fn tq1_0(
     put(scale, tail)
 }
 
-/// ⌈256·v / 243⌉ = v + ⌊n / 243⌋ of v < 243, with n = 13·v + 242 at most 3,388.
+/// Returns ⌈256·v / 243⌉ = v + ⌊n / 243⌋ for v < 243, with n = 13·v + 242 at most 3,388.
 ///
-/// The division is one by 2²³ / 34,522: too large by 238/2²³ of n, and n · 238 < 2²³ keeps the quotient's whole part.
+/// The division is by 2²³ / 34,522: too large by 238/2²³ of n, and n · 238 < 2²³ keeps the quotient's whole part.
 #[inline]
 #[target_feature(enable = "neon")]
 fn fractions(v: uint8x16_t) -> uint8x16_t {
@@ -131,7 +132,7 @@ fn fractions(v: uint8x16_t) -> uint8x16_t {
     vaddq_u8(v, quotients)
 }
 
-/// As the format's page in core says; false where the scale overflows.
+/// Packs as defined in core's docs of the format; false if the scale overflows.
 #[target_feature(enable = "neon")]
 pub(in crate::simd) fn q2_0(
     values: &[f32; 64],
@@ -157,7 +158,7 @@ pub(in crate::simd) fn q2_0(
     put(scale, head)
 }
 
-/// Writes a scale to two bytes; false where it overflows.
+/// Writes a scale to two bytes; false if it overflows.
 fn put(scale: f32, out: &mut [u8]) -> bool {
     match narrow(scale) {
         Some(bytes) => {

@@ -1,7 +1,8 @@
-//! Clustering: points are rows of one side's tiles, as they lie in memory, and centroids columns of the other's.
+//! Clustering: points are rows of one side's tiles, in place in memory, and centroids columns of the other's.
 //!
-//! The sums of 32 points with two or four tiles of 16 centroids go through memory, at most 8 KiB of the nearest cache, to the
-//! comparisons of [`nearest`]. These come one piece behind the products, so that the tiles' unit works while vectors do.
+//! The sums of 32 points with two or four tiles of 16 centroids go through memory, at most 8 KiB of the nearest cache,
+//! to the comparisons of [`nearest`]. These are one piece behind the products, so that the tile unit and the vector
+//! units work at the same time.
 
 mod nearest;
 
@@ -18,7 +19,7 @@ use crate::simd::cluster::{Cluster, Line, Packed, Scratch, TILE};
 /// The kernels of clustering.
 pub(in crate::simd) const KERNELS: Cluster = Cluster {
     format: Some(Format::Tiles),
-    // Tiles are configured once a call, which takes as long as the products of 64 points with 16 centroids.
+    // Tiles are configured once per call, which takes as long as the products of 64 points with 16 centroids.
     span: 32 * TILE,
     assign,
     each,
@@ -28,7 +29,8 @@ pub(in crate::simd) const KERNELS: Cluster = Cluster {
 /// Tiles of centroids whose sums are compared together.
 const PIECE: usize = 4;
 
-/// The fewest tiles of centroids for which points are copied to whole lines of the cache: they are read once for every two.
+/// Minimum number of tiles of centroids for which points are copied to whole cache lines: they are read once for every
+/// two tiles.
 const STAGED: usize = 5;
 
 /// Sums of two pieces.
@@ -38,20 +40,20 @@ type Pieces = [[Sums; PIECE]; 2];
 struct Products<'a> {
     tiles: Tiles,
     panels: &'a Panels,
-    /// Where the points lie.
+    /// Address of the points.
     at: *const i8,
     /// Bytes from a point to the next.
     row: usize,
     /// Bytes from a step to the next.
     step: usize,
-    /// Points of later tiles, to ask memory for.
+    /// Points of later tiles, for prefetching.
     ahead: *const i8,
-    /// Lines of them for every block.
+    /// Lines of them to prefetch per block.
     lines: usize,
 }
 
 impl<'a> Products<'a> {
-    /// Of no points yet.
+    /// Returns products without points.
     ///
     /// # Safety
     /// The set runs here.
@@ -74,8 +76,8 @@ impl<'a> Products<'a> {
         }
     }
 
-    /// Asks for a part of the tile after the next, while this one's products give memory time: few at once, as a core waits where
-    /// it has asked for more lines than it can.
+    /// Prefetches a part of the tile after the next, while this one's products give memory time. It prefetches few
+    /// lines at once, because a core waits if it has requested more lines than it can.
     #[inline]
     fn fetch(&mut self) {
         for _ in 0..self.lines {
@@ -85,8 +87,8 @@ impl<'a> Products<'a> {
         }
     }
 
-    /// Takes the first `count` points of `rows`, of `dims` coordinates each: where they are, or copied to `staged` in whole lines,
-    /// what lacks filled up with zeros.
+    /// Uses the first `count` points of `rows`, with `dims` coordinates each: in place, or copied to `staged` in whole
+    /// lines, padded with zeros.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     fn take(&mut self, rows: &[i8], dims: usize, count: usize, staged: &mut Vec<Line>) {
@@ -119,15 +121,17 @@ impl<'a> Products<'a> {
         (self.at, self.row, self.step) = (staged.as_ptr().cast(), 64, 64 * TILE);
     }
 
-    /// The sums of 32 points from `first` on with `out.len()` tiles of centroids from `tile` on, an even number.
+    /// Computes the sums of 32 points from `first` on with `out.len()` tiles of centroids from `tile` on, an even
+    /// number.
     ///
     /// # Safety
     /// The set runs here; there are such points and tiles.
     #[inline]
     unsafe fn sums(&self, first: usize, tile: usize, out: &mut [Sums]) {
         let &Panels { steps, words, .. } = self.panels;
-        // SAFETY: points as promised, whose rows of 4 · `words` bytes can be read for every step. A panel has a line for each of its
-        // tiles, steps and words, and a line of starts for each tile; as many tiles of sums are written as `out` has.
+        // SAFETY: points as promised, whose rows of 4 · `words` bytes can be read for every step. A panel has a line
+        // for each of its tiles, steps and words, and a line of starts for each tile; as many tiles of sums are written
+        // as `out` has.
         unsafe {
             let at = self.at.add(first * self.row);
             let a = Left {
@@ -152,7 +156,7 @@ impl<'a> Products<'a> {
         }
     }
 
-    /// Labels and scores of the nearest of up to two tiles of centroids.
+    /// Returns labels and scores of the nearest of up to two tiles of centroids.
     ///
     /// # Safety
     /// The set runs here.
@@ -174,7 +178,7 @@ impl<'a> Products<'a> {
         nearest
     }
 
-    /// Labels and scores of the nearest of any number of tiles of centroids.
+    /// Returns labels and scores of the nearest of any number of tiles of centroids.
     ///
     /// # Safety
     /// The set runs here.
@@ -212,7 +216,7 @@ impl<'a> Products<'a> {
         nearest
     }
 
-    /// [`Products::many`] where keys are scores alone.
+    /// Does [`Products::many`] if keys are only scores.
     ///
     /// # Safety
     /// The set runs here.
@@ -242,7 +246,7 @@ impl<'a> Products<'a> {
 /// Labels and scores, each of 16 points.
 type Nearest = [(__m512i, __m512i); 4];
 
-/// The labels and the scores of keys.
+/// Returns the labels and the scores of keys.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn parts(keys: Keys, key: __m512i) -> (__m512i, __m512i) {
@@ -292,8 +296,8 @@ fn assign(
     _mm512_reduce_add_epi64(total) as u64
 }
 
-/// Writes what is nearest to a tile's points: a bit for each whose label changed, and the sum of distances in eight parts, those of
-/// points of length 0 where there are none to write.
+/// Writes the nearest centroids of a tile's points. Returns a bit for each point with a changed label, and the sum of
+/// distances in eight parts; if there are none to write, that of points of length 0.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn found(
@@ -313,7 +317,7 @@ fn found(
             let differ = _mm512_mask_cmpneq_epi32_mask(lanes, before, label);
             changed |= u64::from(differ) << first;
             _mm512_mask_storeu_epi32(labels.as_mut_ptr().cast(), lanes, label);
-            // Halves of 32 bits: squared distances have no sign, scores have.
+            // Halves of 32 bits: squared distances are unsigned, scores are signed.
             if let Some((lengths, distances)) = &mut written {
                 assert!(lengths.len() == count && distances.len() == count);
                 let length = _mm512_maskz_loadu_epi32(lanes, lengths.as_ptr().add(first).cast());

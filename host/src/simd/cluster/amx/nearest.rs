@@ -1,14 +1,14 @@
-//! The nearest of sums: what vectors do with tiles of them.
+//! The nearest centroids from tiles of sums, with vectors.
 //!
-//! A tile has the sums of 16 points, a row each, with 16 centroids. Of each point one vector keeps the greatest key of its lanes, and
-//! only when all centroids have been seen the lanes of 16 points are compared with one another.
+//! A tile has the sums of 16 points, one per row, with 16 centroids. For each point one vector keeps the greatest key
+//! of its lanes. Only after all centroids are the lanes of 16 points compared with one another.
 
 use std::arch::x86_64::*;
 
 use crate::simd::cluster::Line;
 use crate::simd::cluster::keys::Keys;
 
-/// Points whose sums are made at once.
+/// Points whose sums are computed at once.
 pub(super) const POINTS: usize = 32;
 
 #[inline]
@@ -63,7 +63,7 @@ pub(super) fn keep<const T: usize>(
     }
 }
 
-/// The greatest keys of 16 points, a lane each, of `T` tiles of sums.
+/// Returns the greatest keys of 16 points, one per lane, of `T` tiles of sums.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2")]
 pub(super) fn greatest_of<const T: usize>(
@@ -86,7 +86,7 @@ pub(super) fn greatest_of<const T: usize>(
     across(vectors)
 }
 
-/// The greatest lanes of 16 vectors, a lane each.
+/// Returns the greatest lanes of 16 vectors, one per lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2")]
 pub(super) fn greatest(best: &[Line]) -> __m512i {
@@ -97,8 +97,8 @@ pub(super) fn greatest(best: &[Line]) -> __m512i {
     across(vectors)
 }
 
-/// Four times two vectors become one: of each half, quarter and so on the lanes of one vector that stay meet those that are taken
-/// over, and those of the other vector the other way round.
+/// Four times, two vectors become one: in each half, quarter and so on the lanes of one vector that stay meet those
+/// that are moved, and those of the other vector the other way round.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2")]
 fn across(v: [__m512i; 16]) -> __m512i {
@@ -138,7 +138,7 @@ fn across(v: [__m512i; 16]) -> __m512i {
     )
 }
 
-/// Where keys are scores alone: the greatest of each lane, and the first labels that have them.
+/// If keys are only scores: the greatest of each lane, and the first labels that have them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exact {
     pub(super) scores: [Line; POINTS],
@@ -146,7 +146,7 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    /// No score is as low as the least i32: −3 · 2¹⁴ · d is above it.
+    /// No score is as low as the smallest i32: −3 · 2¹⁴ · d is above it.
     pub(super) const NONE: Self = Self {
         scores: [Line([i32::MIN; 16]); POINTS],
         labels: [Line::ZERO; POINTS],
@@ -167,7 +167,7 @@ impl Exact {
         }
     }
 
-    /// The labels and the greatest scores of 16 points, a lane each.
+    /// Returns the labels and the greatest scores of 16 points, one per lane.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2")]
     pub(super) fn greatest(&self, first: usize) -> (__m512i, __m512i) {

@@ -1,11 +1,11 @@
-//! Halves as f32.
+//! Converts halves to f32.
 
 use std::arch::x86_64::*;
 
 use tercet_core::number::Element;
 use tercet_core::{bf16, f16};
 
-/// Widens f16 values to a slice of the same length.
+/// Widens f16 values to a slice of equal length.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(in crate::simd) fn f16(values: &[f16], out: &mut [f32]) {
     let (steps, rest) = values.as_chunks::<16>();
@@ -22,7 +22,7 @@ pub(in crate::simd) fn f16(values: &[f16], out: &mut [f32]) {
     }
 }
 
-/// Widens bf16 values to a slice of the same length: a loop that the compiler vectorizes.
+/// Widens bf16 values to a slice of equal length: a loop that the compiler vectorizes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(in crate::simd) fn bf16(values: &[bf16], out: &mut [f32]) {
     for (value, out) in values.iter().zip(out) {

@@ -1,4 +1,4 @@
-//! Dot products of many int8 queries with a block of rows, 16 rows a vector, by `vpmaddwd` on widened pairs.
+//! Dot products of many int8 queries with a block of rows, 16 rows per vector, with `vpmaddwd` on widened pairs.
 
 use super::vectors::Avx512;
 

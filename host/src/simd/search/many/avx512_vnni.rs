@@ -4,15 +4,16 @@ use std::arch::x86_64::*;
 
 use crate::simd::search::{BLOCK, Dots, Queries};
 
-/// Queries at a time: with four vectors of rows 24 registers of sums, more than twice what hides the latency.
+/// Queries at a time: with four vectors of rows this takes 24 registers of sums, more than twice what hides the
+/// latency.
 const QUERIES: usize = 6;
 
-/// Words of a packed block.
+/// Returns the words of a packed block.
 pub(in crate::simd) const fn packed_len(dim: usize) -> usize {
     dim.div_ceil(4) * BLOCK
 }
 
-/// Lays up to 64 rows out in words of four values + 128: the words of all rows at one place, then those at the next.
+/// Packs up to 64 rows in words of four values + 128: the words of all rows at one place, then those at the next.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::simd) fn pack(rows: &[i8], dim: usize, packed: &mut [u32]) {
     let (steps, _) = packed.as_chunks_mut::<BLOCK>();
@@ -89,7 +90,7 @@ pub(in crate::simd) fn dots(packed: &[u32], queries: Queries<'_>, dots: &mut [Do
     }
 }
 
-/// Q queries. Lanes begin at −128 · Σq, which rows + 128 bring too much.
+/// Computes Q queries. Lanes begin at −128 · Σq, which rows + 128 add.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn group<const Q: usize>(
@@ -119,7 +120,7 @@ fn group<const Q: usize>(
     if let [rows] = last {
         let rows = load(rows);
         for (query, lanes) in lanes.iter_mut().enumerate() {
-            // Zeros fill the last word up.
+            // The last word is padded with zeros.
             let mut word = [0; 4];
             let values = &queries[query * dim + dim / 4 * 4..(query + 1) * dim];
             for (byte, &x) in word.iter_mut().zip(values) {
@@ -136,7 +137,7 @@ fn group<const Q: usize>(
     }
 }
 
-/// A step's words of 64 rows.
+/// Loads a step's words of 64 rows.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn load(step: &[u32; BLOCK]) -> [__m512i; 4] {

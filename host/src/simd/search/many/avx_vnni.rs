@@ -1,4 +1,4 @@
-//! Dot products of many int8 queries with a block of rows, 8 rows a vector, by `vpdpbusd`.
+//! Dot products of many int8 queries with a block of rows, 8 rows per vector, with `vpdpbusd`.
 
 use super::cluster::AvxVnni;
 

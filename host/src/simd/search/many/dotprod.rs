@@ -1,4 +1,4 @@
-//! Dot products of many int8 queries with a block of rows, 4 rows a vector, by `sdot`.
+//! Dot products of many int8 queries with a block of rows, 4 rows per vector, with `sdot`.
 
 use super::cluster::DotProd;
 

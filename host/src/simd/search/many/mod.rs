@@ -1,4 +1,4 @@
-//! Dot products of many int8 queries with a block of 64 rows: the loops of clustering's tiles, with queries where those have
+//! Dot products of many int8 queries with a block of 64 rows: the loops of clustering's tiles, with queries in place of
 //! centroids.
 
 use super::{BLOCK, Dots, Queries};
@@ -9,7 +9,7 @@ use crate::simd::vectors::Vectors;
 /// Queries at a time: as many sums as registers hold.
 const QUERIES: usize = 6;
 
-/// Words that [`pack`] writes to: those of a block, and room for its rows in whole 16s.
+/// Returns the number of words that [`pack`] writes: those of a block, and room for its rows in whole 16s.
 pub(in crate::simd) const fn packed_len<S: Products>(dim: usize) -> usize {
     words::<S>(dim) + dim.next_multiple_of(16) * BLOCK / 4
 }
@@ -43,7 +43,7 @@ pub(in crate::simd) fn pack<S: Products, const P: usize>(
         turn::<S, P>(set, room, whole, dim, words);
     }
     if matches!(S::FORMAT, Format::Unsigned) {
-        // 128 more than they are, without a sign.
+        // Larger by 128, unsigned.
         words
             .iter_mut()
             .for_each(|word| *word ^= 0x8080_8080_u32 as i32);
@@ -103,7 +103,7 @@ pub(in crate::simd) fn dots<S: Products, const P: usize>(
     }
 }
 
-/// Lays a query's words out, `step` apart; absent values are 0.
+/// Writes a query's words `step` apart; missing values are 0.
 #[inline(always)]
 fn lay<S: Products>(query: &[i8], to: &mut [i32], step: usize) {
     let words = S::FORMAT.words();
@@ -126,7 +126,7 @@ fn lay<S: Products>(query: &[i8], to: &mut [i32], step: usize) {
     }
 }
 
-/// The functions of a set for many queries.
+/// Defines the functions of a set for many queries.
 macro_rules! many_kernels {
     ($set:ty, $vectors:literal, $features:literal) => {
         use $crate::simd::search::many;

@@ -1,4 +1,4 @@
-//! Dot products of many int8 queries with a block of rows, 4 rows a vector, by `smlal`.
+//! Dot products of many int8 queries with a block of rows, 4 rows per vector, with `smlal`.
 
 use super::vectors::Neon;
 

@@ -1,4 +1,4 @@
-//! Dot products of many int8 queries with a block of rows, 4 rows a vector, by `pmaddwd` on widened pairs.
+//! Dot products of many int8 queries with a block of rows, 4 rows per vector, with `pmaddwd` on widened pairs.
 
 use super::vectors::Sse41;
 

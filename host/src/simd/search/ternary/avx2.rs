@@ -1,14 +1,14 @@
 //! Dot products of one int8 query with packed ternary rows, 128 values at a time.
 //!
-//! A pair of bits is code + 1, an unsigned byte of at most 3 for `VPMADDUBSW`: two products of at most 3 · 128 and the sums of
-//! four runs stay within 3,072 in 16 bits, and are widened at each step. What is counted too much is Σq.
+//! A pair of bits is code + 1, an unsigned byte of at most 3 for `VPMADDUBSW`: two products of at most 3 · 128 and the
+//! sums of four runs stay within 3,072 in 16 bits, and are widened at each step. The excess is Σq.
 
 use std::arch::x86_64::*;
 
 use super::search::total;
 use crate::simd::search::{Dots, Norms, TernaryQuery};
 
-/// Bytes that lines are fetched ahead, in the order in which they lie.
+/// Distance in bytes at which lines are prefetched, in memory order.
 const AHEAD: usize = 4096;
 
 /// As [`tercet_core::arch::plain::ternary_dot`] for each row.
@@ -28,7 +28,7 @@ pub(in crate::simd) fn dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) 
     }
 }
 
-/// How many codes of each row are not 0: the reference's loop, compiled for this set's population count.
+/// Counts the nonzero codes of each row: the reference's loop, compiled for this set's population count.
 #[target_feature(enable = "avx2,popcnt")]
 pub(in crate::simd) fn norms(query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
     for (row, norm) in rows.chunks_exact(query.row_bytes()).zip(norms) {
@@ -36,7 +36,7 @@ pub(in crate::simd) fn norms(query: &TernaryQuery, rows: &[u8], norms: &mut Norm
     }
 }
 
-/// Lanes of Σ (code + 1) · query of N rows.
+/// Returns lanes of Σ (code + 1) · query of N rows.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sums<const N: usize>(query: &TernaryQuery, rows: &[u8]) -> [__m256i; N] {

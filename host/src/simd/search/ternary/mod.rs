@@ -2,16 +2,16 @@
 
 use super::{Dots, Norms};
 
-/// A query laid out for packed ternary rows.
+/// A query in the order for packed ternary rows.
 #[derive(Clone, Debug)]
 pub(crate) struct TernaryQuery {
-    /// The four runs, each with zeros up to a multiple of [`TernaryQuery::STEP`].
+    /// The four runs, each padded with zeros to a multiple of [`TernaryQuery::STEP`].
     runs: Vec<i8>,
-    /// Σ q, which codes stored as code + 1 count too much.
+    /// Σ q, the excess of codes that are stored as code + 1.
     sum: i32,
-    /// Bytes of a row.
+    /// Bytes per row.
     row_bytes: usize,
-    /// The lowest bit of each pair that is a value of a row.
+    /// The lowest bit of each pair of bits that is a value of a row.
     taken: Vec<u8>,
 }
 
@@ -19,7 +19,7 @@ impl TernaryQuery {
     /// Bytes that runs are padded to.
     pub(in crate::simd) const STEP: usize = 64;
 
-    /// Lays a query out.
+    /// Converts a query to this order.
     pub(crate) fn new(query: &[i8]) -> Self {
         let row_bytes = query.len().div_ceil(4);
         let padded = row_bytes.next_multiple_of(Self::STEP);
@@ -40,7 +40,7 @@ impl TernaryQuery {
         }
     }
 
-    /// How many codes of a row are not 0: those whose bits, 0 or 2, are even.
+    /// Returns the number of nonzero codes of a row: those whose bits, 0 or 2, are even.
     #[inline]
     pub(in crate::simd) fn coded(&self, row: &[u8]) -> u32 {
         let (rows, rest) = row.as_chunks::<8>();
@@ -53,24 +53,24 @@ impl TernaryQuery {
         whole.sum::<u32>() + rest.sum::<u32>()
     }
 
-    /// The values that meet each pair of bits of a row's bytes.
+    /// Returns the values for each pair of bits of a row's bytes.
     pub(in crate::simd) fn runs(&self) -> [&[i8]; 4] {
         let run = self.runs.len() / 4;
         [0, 1, 2, 3].map(|at| &self.runs[at * run..][..run])
     }
 
-    /// Σ q.
+    /// Returns Σ q.
     pub(in crate::simd) fn sum(&self) -> i32 {
         self.sum
     }
 
-    /// Bytes of a row.
+    /// Returns the bytes per row.
     pub(in crate::simd) fn row_bytes(&self) -> usize {
         self.row_bytes
     }
 }
 
-/// The codes of a row are multiplied as they are stored, one too large.
+/// The codes of a row are multiplied in their stored form, which is one too large.
 pub(super) fn dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
     let runs = query.runs();
     for (row, dot) in rows.chunks_exact(query.row_bytes()).zip(dots) {
@@ -85,7 +85,7 @@ pub(super) fn dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
     }
 }
 
-/// [`TernaryQuery::coded`] of each row.
+/// Returns [`TernaryQuery::coded`] of each row.
 pub(super) fn norms(query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
     for (row, norm) in rows.chunks_exact(query.row_bytes()).zip(norms) {
         *norm = query.coded(row);
