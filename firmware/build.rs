@@ -1,4 +1,4 @@
-//! Puts the board's memory layout where the linker finds it and links with cortex-m-rt's script.
+//! Writes the board's memory layout to a folder that the linker searches, and links with cortex-m-rt's script.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,21 @@ use std::{env, fs};
 
 use tercet_core::build_script;
 
-/// Programs that log by defmt, whose linker script keeps the strings out of the image.
+/// Programs that log with defmt, whose linker script keeps the strings out of the image.
 const LOGGING: [&str; 2] = ["costs", "motion"];
 
-/// Programs with a language model, and what they have of a board: 128 KiB of RAM and 512 KiB of flash.
+/// Programs with a language model. They use 128 KiB of RAM and 512 KiB of flash of a board.
 const LARGE: [&str; 1] = ["story"];
 
-/// The language model, and what it continues.
+/// The language model, and the prompt that it continues.
 const MODEL: &str = "../gpu/models/nano.gguf";
 const PROMPT: &[u8] = b"ROMEO:";
 
 /// The networks of `data`.
 const NETWORKS: [&str; 2] = ["digits", "motion"];
 
-/// What the others are linked with: they are built beside those, with defmt in their library, and are to be what they are without.
+/// Linker script of the other programs. They are built together with the logging ones, with defmt in their library,
+/// but must equal a build without it.
 const SILENT: &str = "SECTIONS { /DISCARD/ : { *(.defmt .defmt.*) } }\n";
 
 fn main() {
@@ -38,7 +39,7 @@ fn main() {
     }
     let target = env::var("TARGET").expect("cargo sets TARGET");
     if !target.contains("-none-") || env::var_os("CARGO_FEATURE_QEMU").is_none() {
-        // The library alone: on a desk, or in a package for a real board, which knows its own memory.
+        // Only the library: on a desktop, or in a package for a real board, which has its own memory layout.
         return;
     }
     let board = env::var("TERCET_BOARD").unwrap_or_else(|_| {
@@ -47,7 +48,7 @@ fn main() {
     let path = format!("boards/{board}.x");
     let layout = fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("no board {board}: {path}: {error}"));
-    // As a chip that such a program is for has them; the micro:bit has no more.
+    // As on a chip that such a program is for; the micro:bit has no more.
     let large = match &*board {
         "microbit" => layout.clone(),
         _ => layout
@@ -61,7 +62,7 @@ fn main() {
             .expect("OUT_DIR can be written");
     }
     println!("cargo:rustc-link-arg-bins=-Tlink.x");
-    // Sections would be aligned to the pages of a loader that a board does not have.
+    // Otherwise sections would be aligned to the pages of a loader that a board does not have.
     println!("cargo:rustc-link-arg-bins=--nmagic");
     let logs = env::var_os("CARGO_FEATURE_DEFMT").is_some();
     fs::write(out.join("silent.x"), SILENT).expect("OUT_DIR can be written");
@@ -91,7 +92,7 @@ fn main() {
     println!("cargo:rustc-cfg=tercet_board=\"{board}\"");
 }
 
-/// Writes the constants that `source` makes of a file's bytes.
+/// Writes the constants that `source` computes from a file's bytes.
 fn constants(
     path: &str,
     to: &Path,

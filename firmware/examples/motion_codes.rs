@@ -1,8 +1,9 @@
-//! What the firmware makes of windows, on a desk: `data/motion.py` trains on it, so that nobody else computes features.
+//! Computes the firmware's features of windows on a desktop. `data/motion.py` trains on them, so no other code
+//! computes features.
 //!
-//! Reads samples, six little-endian i16 each, from standard input: recordings of 100 in a row. Writes a record for each
-//! window to standard output: 18 values (little-endian f32), then their 18 codes (i8). The argument is how many samples lie between the starts
-//! of two windows.
+//! Reads samples, six little-endian i16 each, from standard input: consecutive recordings of 100. Writes a record per
+//! window to standard output: 18 values (little-endian f32), then their 18 codes (i8). The argument is the number of
+//! samples between the starts of two windows.
 
 use std::io::{self, Read, Write};
 

@@ -1,9 +1,10 @@
-//! How far beyond the usual the threshold should lie, asked of the training recordings alone: `data/motion.py` runs it.
+//! Tries margins between the usual distances and the threshold, on the training recordings alone. `data/motion.py`
+//! runs it.
 //!
-//! Reads samples, six little-endian i16 each, from standard input: 10 recordings of standing, 10 of walking, 10 of badminton, 100
-//! samples each. In each of 100 rounds (every rotation of standing with every one of walking) four of both are learned
-//! from, three are measured, and the other three and all badminton are watched. Prints for each margin how many windows of the usual
-//! were flagged, and how many of badminton.
+//! Reads samples, six little-endian i16 each, from standard input: 10 recordings of standing, 10 of walking, 10 of
+//! badminton, 100 samples each. There are 100 rounds: every rotation of standing with every one of walking. In each,
+//! four recordings of both are learned from, three are measured, and the other three and all badminton are watched.
+//! Prints per margin the number of flagged usual windows and of flagged badminton windows.
 
 use std::io::{self, Read};
 
@@ -38,7 +39,7 @@ fn main() -> io::Result<()> {
         for turn in 0..100 {
             let usual = rotated(standing, turn / 10).zip(rotated(walking, turn % 10));
             let usual: Vec<&Codes> = usual.flat_map(|(s, w)| s.iter().chain(w)).collect();
-            // Seven windows of each a recording.
+            // Each recording has seven windows.
             let (learned, rest) = usual.split_at(4 * 14);
             let (measured, watched) = rest.split_at(3 * 14);
             let mut clusters = Online::<CLUSTERS, FEATURES>::new();
@@ -61,7 +62,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Ten recordings, from one on.
+/// Returns ten recordings, beginning with one of them.
 fn rotated(recordings: &[Windows], from: usize) -> impl Iterator<Item = &Windows> {
     recordings.iter().cycle().skip(from).take(10)
 }

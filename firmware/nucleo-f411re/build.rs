@@ -1,4 +1,4 @@
-//! Puts the board's memory layout where the linker, and flip-link before it, find it.
+//! Writes the board's memory layout to a folder that flip-link, which runs first, and the linker search.
 
 use std::path::PathBuf;
 use std::{env, fs};

@@ -1,6 +1,6 @@
 //! Files in flash.
 
-/// A file on a boundary of 32 bytes, to which GGUF aligns tensors within it: so kernels find every word aligned.
+/// A file aligned to 32 bytes. GGUF aligns tensors to 32 bytes within the file, so kernels find every word aligned.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub struct Aligned<T: ?Sized>(

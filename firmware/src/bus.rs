@@ -1,40 +1,41 @@
-//! An I²C bus that is made again after an error.
+//! An I²C bus that is set up again after an error.
 //!
-//! A controller that is reset amid a transfer leaves its target waiting for clocks, and the target may hold the data line low for
-//! ever: then no start condition is possible, and a HAL that waits for one waits for ever too. [`clear`] gives the target the clocks
-//! it waits for (NXP UM10204, "Bus clear"); [`Bus`] does so, by the board's own code, whenever a transfer fails.
+//! If a controller is reset during a transfer, its target waits for clocks and may hold the data line low for ever.
+//! Then no start condition is possible, and a HAL that waits for one waits for ever too. [`clear`] gives the target
+//! the clocks it waits for (NXP UM10204, "Bus clear"). [`Bus`] calls the board's own code to do so whenever a transfer
+//! fails.
 
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin};
 use embedded_hal::i2c::{Error as _, ErrorKind, ErrorType, I2c, Operation};
 
-/// Clocks after which a target has sent its byte and seen that nobody acknowledges it.
+/// Number of clocks after which a target has sent its byte and seen that it was not acknowledged.
 const CLOCKS: u8 = 9;
 
-/// Half a clock: 100 kHz, which every target can follow.
+/// Half a clock period: 100 kHz, which every target can follow.
 const HALF_US: u32 = 5;
 
-/// How two lines were found, and left.
+/// State of the two lines as found, and as left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Lines {
-    /// Both were high: nobody held them.
+    /// Both were high: no device held them.
     Free,
-    /// The data line was low, and is high after so many clocks.
+    /// The data line was low, and is high after this number of clocks.
     Freed {
         /// 1 to 9.
         clocks: u8,
     },
     /// The data line stays low: a short, or a target without power.
     DataLow,
-    /// The clock line stays low: a short, no pull-up, or a target that stretches for ever.
+    /// The clock line stays low: a short, no pull-up, or a target that stretches the clock for ever.
     ClockLow,
 }
 
-/// Clocks a target free that holds the data line, then gives a stop condition.
+/// Clocks a target that holds the data line until it releases it, then sends a stop condition.
 ///
-/// `clock` and `data` are open drain: high lets the line go, and reading them gives the line's level. Both are let go at
-/// the end. Takes at most 120 µs.
+/// `clock` and `data` are open drain: setting a pin high releases the line, and reading it returns the line's level.
+/// Both are released at the end. Takes at most 120 µs.
 ///
 /// # Errors
 /// Those of the pins.
@@ -72,9 +73,10 @@ where
     Ok(Lines::DataLow)
 }
 
-/// A bus whose controller is made anew after each transfer that failed. The error is passed on: who asked decides whether to ask again.
+/// A bus whose controller is set up again after each failed transfer. The error is returned, so the caller decides
+/// whether to retry.
 ///
-/// `again` takes the controller apart, clears the lines, says so, and makes the controller.
+/// `again` takes the controller apart, clears the lines, reports the result, and sets up the controller again.
 #[derive(Debug)]
 pub struct Bus<I, F> {
     /// `None` only while `again` runs.
@@ -83,7 +85,7 @@ pub struct Bus<I, F> {
 }
 
 impl<I: I2c, F: FnMut(I) -> I> Bus<I, F> {
-    /// A bus over a controller that is ready.
+    /// Makes a bus from a controller that is ready.
     pub const fn new(i2c: I, again: F) -> Self {
         Self {
             i2c: Some(i2c),

@@ -1,8 +1,9 @@
-//! Counts the instructions of pieces of code by a timer of the board.
+//! Counts the instructions of pieces of code with a timer of the board.
 //!
-//! Under QEMU's `-icount shift=7`, which `cargo firmware` gives to programs that count, 128 ns of the board's time pass with every
-//! instruction, whatever the host does meanwhile. A difference of two readings is off by less than one tick, and the timers
-//! here tick at least 2.04 times an instruction, so the nearest whole number of instructions is the true one.
+//! `cargo firmware` runs programs that count under QEMU's `-icount shift=7`. Then 128 ns of the board's time pass with
+//! every instruction, whatever the host does meanwhile. A difference of two readings is off by less than one tick, and
+//! the timers here tick at least 2.04 times per instruction. So the nearest whole number of instructions is the true
+//! one.
 
 #![allow(
     unsafe_code,
@@ -12,20 +13,21 @@
 use core::arch::asm;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-/// The board's time of one instruction, as the logarithm of half nanoseconds: 256 of them.
+/// The board's time per instruction, as the logarithm of half nanoseconds: 256 of them.
 const INSTRUCTION: u32 = 8;
 
 /// Counts instructions.
 #[derive(Debug)]
 pub struct Counter {
-    /// Instructions between two readings with nothing to do between them.
+    /// Instructions between two readings without any work between them.
     overhead: u32,
 }
 
 impl Counter {
     /// Starts the board's timer, and counts blocks of 0, 1, 10 and 100 `nop`s with it.
     ///
-    /// `None` where one is miscounted: the timer does not follow instructions, as without `-icount shift=7` or on hardware.
+    /// Returns `None` if one is miscounted. Then the timer does not follow instructions, as without `-icount shift=7`
+    /// or on hardware.
     pub fn start() -> Option<Self> {
         timer::start();
         let mut counter = Self { overhead: 0 };
@@ -37,10 +39,10 @@ impl Counter {
         exact.then_some(counter)
     }
 
-    /// The instructions of `work`, less those of an empty closure, modulo 2³² ticks of the timer: 1.3 · 10⁹ instructions on MPS2
-    /// boards, 2.1 · 10⁹ on the micro:bit, 3.3 · 10⁷ on RISC-V.
+    /// Returns the instructions of `work`, less those of an empty closure, modulo 2³² ticks of the timer: 1.3 · 10⁹
+    /// instructions on MPS2 boards, 2.1 · 10⁹ on the micro:bit, 3.3 · 10⁷ on RISC-V.
     ///
-    /// The closure is called through a pointer, so that the code around it is the same for all.
+    /// The closure is called through a pointer, so that the surrounding code is the same for all closures.
     #[inline(never)]
     pub fn count(&self, work: &mut dyn FnMut()) -> u32 {
         let from = timer::read();
@@ -66,7 +68,7 @@ fn nops<const N: usize>() {
     tercet_board = "an505"
 ))]
 mod timer {
-    //! CMSDK timer 0 of the MPS2 boards, counting down; on AN505 at its secure address.
+    //! CMSDK timer 0 of the MPS2 boards, which counts down; on AN505 at its secure address.
 
     const TIMER: usize = if cfg!(tercet_board = "an505") {
         0x5000_0000
@@ -77,7 +79,7 @@ mod timer {
     const VALUE: *mut u32 = (TIMER + 4) as *mut u32;
     const RELOAD: *mut u32 = (TIMER + 8) as *mut u32;
 
-    /// A tick in half nanoseconds: of 20 MHz on AN505, of 25 MHz on the others.
+    /// Half nanoseconds per tick: 20 MHz on AN505, 25 MHz on the others.
     pub(super) const TICK: u64 = if cfg!(tercet_board = "an505") {
         100
     } else {
@@ -107,7 +109,7 @@ mod timer {
     const COUNTER: *mut u32 = (FPGA + 0x18) as *mut u32;
     const PRESCALE: *mut u32 = (FPGA + 0x1C) as *mut u32;
 
-    /// A tick of 20 MHz (by QEMU's model) in half nanoseconds.
+    /// Half nanoseconds per tick of 20 MHz (in QEMU's model).
     pub(super) const TICK: u64 = 100;
 
     pub(super) fn start() {
@@ -126,7 +128,7 @@ mod timer {
 
 #[cfg(tercet_board = "microbit")]
 mod timer {
-    //! TIMER0 of the micro:bit's nRF51822, the one of its timers that is 32 bits wide.
+    //! TIMER0 of the micro:bit's nRF51822, its only timer that is 32 bits wide.
 
     const TIMER: usize = 0x4000_8000;
     const START: *mut u32 = TIMER as *mut u32;
@@ -135,7 +137,7 @@ mod timer {
     const PRESCALER: *mut u32 = (TIMER + 0x510) as *mut u32;
     const CAPTURED: *mut u32 = (TIMER + 0x540) as *mut u32;
 
-    /// A tick of 16 MHz in half nanoseconds.
+    /// Half nanoseconds per tick of 16 MHz.
     pub(super) const TICK: u64 = 125;
 
     pub(super) fn start() {
@@ -158,11 +160,11 @@ mod timer {
 
 #[cfg(tercet_board = "virt")]
 mod timer {
-    //! RISC-V's count of instructions, which QEMU keeps in nanoseconds.
+    //! RISC-V's count of instructions, which QEMU counts in nanoseconds.
 
     use core::arch::asm;
 
-    /// A nanosecond in halves.
+    /// Half nanoseconds per nanosecond.
     pub(super) const TICK: u64 = 2;
 
     pub(super) fn start() {}

@@ -1,4 +1,4 @@
-//! Reads digits: an integer network in flash and 32 held-out images beside it.
+//! Reads digits: an integer network and 32 held-out images, both in flash.
 //!
 //! `tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest` prints the same digests and classes.
 
@@ -9,21 +9,21 @@ use tercet_core::scalar::Only;
 
 use crate::aligned::Aligned;
 
-// By value, so that the image names them and their bytes are counted as data (`firmware/programs.toml`).
+// By value, so that the image has symbols for them and their bytes are counted as data (`firmware/programs.toml`).
 static FILE: Aligned<[u8; include_bytes!("../data/digits.gguf").len()]> =
     Aligned(*include_bytes!("../data/digits.gguf"));
 static IMAGES: [u8; include_bytes!("../data/digits.npy").len()] =
     *include_bytes!("../data/digits.npy");
 
 mod network {
-    //! What the build script read in [`super::FILE`]: what memory is set aside for, and which code is linked.
+    //! Facts that the build script read in [`super::FILE`]: the sizes of the memory, and the code to link.
     include!(concat!(env!("OUT_DIR"), "/digits.rs"));
 }
 use network::{INPUTS, LAYERS, LAYOUTS, OUTPUTS, SIZES};
 
 const COUNT: usize = 32;
 
-/// All RAM of the work but the stack.
+/// All RAM of the work, except the stack.
 #[derive(Debug)]
 pub struct Memory {
     image: [i8; INPUTS],
@@ -33,7 +33,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Zeros, so that a static takes no flash.
+    /// Makes it of zeros, so that a static takes no flash.
     pub const fn new() -> Self {
         Self {
             image: [0; INPUTS],
@@ -50,24 +50,24 @@ impl Default for Memory {
     }
 }
 
-/// What the network says of one image.
+/// The network's result for one image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digit {
-    /// Which image, from 0.
+    /// Number of the image, from 0.
     pub number: u32,
-    /// Of its ten logits.
+    /// Digest of its ten logits.
     pub digest: u64,
-    /// The class of the largest logit, the lowest on ties: the digit.
+    /// The class of the largest logit, the lowest one on ties. The class is the digit.
     pub class: u32,
 }
 
-/// Why nothing was read; the committed files give none of these.
+/// Reason why nothing was read. The committed files cause none of these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Error {
     /// The file is no network.
     Network(NetworkError),
-    /// The network does not run over an image.
+    /// The network cannot run on an image.
     Run(LinearError),
 }
 
@@ -83,13 +83,13 @@ impl From<LinearError> for Error {
     }
 }
 
-/// Runs the network over every image, calls `each` after one, and returns the digest of all logits.
+/// Runs the network on every image, calls `each` after each one, and returns the digest of all logits.
 ///
 /// # Errors
 /// Those of [`Network::new`] and [`Network::run`].
 pub fn read(memory: &mut Memory, mut each: impl FnMut(Digit)) -> Result<u64, Error> {
     let network = Network::<LAYERS>::new(&FILE.0)?;
-    // An npy file of bytes ends in its data.
+    // In an npy file of bytes the data comes last.
     let first = IMAGES.len().saturating_sub(COUNT * INPUTS);
     let images = IMAGES.get(first..).unwrap_or_default();
     let mut all = Digest::new();

@@ -1,4 +1,4 @@
-//! How a program ends: its result becomes QEMU's exit status.
+//! The end of a program: its result becomes QEMU's exit status.
 
 use core::panic::PanicInfo;
 
@@ -19,7 +19,7 @@ pub fn failure() -> ! {
     end(debug::EXIT_FAILURE)
 }
 
-/// Says on stderr where a program panicked, without `core::fmt`, and ends it with exit status 1.
+/// Prints the place of a panic on stderr, without `core::fmt`, and ends the program with exit status 1.
 pub fn panicked(info: &PanicInfo<'_>) -> ! {
     let place = info.location();
     Text::error()
@@ -33,13 +33,13 @@ pub fn panicked(info: &PanicInfo<'_>) -> ! {
 
 fn end(status: debug::ExitStatus) -> ! {
     debug::exit(status);
-    // Reached only where no debugger listens.
+    // Reached only if no debugger listens.
     loop {
         core::hint::spin_loop();
     }
 }
 
-/// Ends the program with the address of an instruction that the processor refused.
+/// Ends the program and prints the address of an instruction that the processor refused.
 fn refused(address: usize) -> ! {
     Text::error()
         .str("hard fault at ")

@@ -1,4 +1,4 @@
-//! How much of the board a program takes, by the symbols of its linker script.
+//! The board's memory that a program takes, from the symbols of its linker script.
 
 #[allow(
     unsafe_code,
@@ -20,12 +20,12 @@ fn address(symbol: *const u8) -> u32 {
     symbol as usize as u32
 }
 
-/// Bytes of flash: vectors, code, constants, and what statics start as.
+/// Returns the bytes of flash: vectors, code, constants, and the initial values of statics.
 pub fn flash() -> u32 {
     address(&raw const symbols::__sidata) - address(&raw const symbols::FIRST) + data()
 }
 
-/// Bytes of RAM that statics take.
+/// Returns the bytes of RAM that statics take.
 pub fn statics() -> u32 {
     address(&raw const symbols::__sheap) - address(&raw const symbols::__sdata)
 }

@@ -29,13 +29,13 @@ pub mod suite;
 #[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod text;
 
-// Its critical sections, which no program names.
+// Links its critical sections, which no program names.
 #[cfg(all(feature = "qemu", target_arch = "arm", target_os = "none"))]
 use cortex_m as _;
 #[cfg(all(feature = "qemu", target_arch = "riscv32"))]
 use riscv as _;
 
-/// Makes a function the program, with its `static mut` items its own.
+/// Makes a function the program. Its `static mut` items become its own.
 #[cfg(all(feature = "qemu", target_arch = "arm", target_os = "none"))]
 pub use cortex_m_rt::entry;
 /// Makes a function the program.

@@ -1,6 +1,6 @@
 //! Programs that cannot panic.
 
-/// A panic handler that does not link: it calls a function that nobody defines, so where any panic can be reached, the
+/// Defines a panic handler that does not link: it calls an undefined function, so if any panic is reachable, the
 /// linker names it. Needs optimisation, since debug builds check for overflows.
 #[macro_export]
 macro_rules! no_panic {

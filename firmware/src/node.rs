@@ -1,7 +1,7 @@
-//! A board that runs the application by itself.
+//! A board that runs the application on its own.
 //!
-//! It learns and measures for a time, then watches. A button ends a phase early; while watching, it starts the measuring anew. An
-//! error is an event, and the step is tried again: nothing is lost by one.
+//! It learns and measures for a time, then watches. A button ends a phase early; while watching, it starts measuring
+//! again. An error is an event, and the step is tried again, so an error loses nothing.
 
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::OutputPin;
@@ -13,7 +13,7 @@ use crate::motion::{App, Error, Phase, Report};
 static FILE: Aligned<[u8; include_bytes!("../data/motion.gguf").len()]> =
     Aligned(*include_bytes!("../data/motion.gguf"));
 
-/// The network that tells the activities apart, a GGUF file.
+/// The network that classifies the activities, a GGUF file.
 pub static NETWORK: &[u8] = &FILE.0;
 
 /// Windows of [`Phase::Learn`]: a minute and a half.
@@ -26,7 +26,7 @@ pub const MEASURE: u32 = 30;
 #[cfg(feature = "defmt")]
 const RETRY_MS: u32 = 500;
 
-/// What happened in a step.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Event {
@@ -34,23 +34,24 @@ pub enum Event {
     Window(Report),
     /// This phase begins.
     Begin(Phase),
-    /// The step failed; the next tries it again.
+    /// The step failed; the next step tries it again.
     Failed(Error),
 }
 
-/// How far a phase is.
+/// Progress of a phase.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
     /// Windows since the phase began.
     windows: u32,
-    /// Whether the button was down a step ago.
+    /// True if the button was down in the last step.
     down: bool,
 }
 
 impl Node {
-    /// One step of the application, or the change to its next phase.
+    /// Does one step of the application, or changes to its next phase.
     ///
-    /// `down`: whether the button is. The moment it goes down counts, once a phase has seen a window.
+    /// `down`: true if the button is down. Only the moment it goes down counts, and only after the phase has seen a
+    /// window.
     pub fn step<I: I2c, P: OutputPin, D: DelayNs>(
         &mut self,
         app: &mut App<'_, I, P, D>,
@@ -94,10 +95,10 @@ impl Node {
     }
 }
 
-/// Runs the application for ever, and logs what happens.
+/// Runs the application for ever, and logs its events.
 ///
-/// `board` is called before every step, at least twice a second where no transfer hangs: it feeds the watchdog and says whether
-/// the button is down. `delay` is for the time after an error.
+/// `board` is called before every step, at least twice a second if no transfer hangs. It feeds the watchdog and
+/// returns true if the button is down. `delay` is for the time after an error.
 #[cfg(feature = "defmt")]
 pub fn run<I: I2c, P: OutputPin, D: DelayNs>(
     mut app: App<'_, I, P, D>,

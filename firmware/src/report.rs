@@ -1,17 +1,18 @@
-//! What a program prints about itself.
+//! The lines that a program prints about itself.
 
 use crate::image;
 use crate::text::Text;
 
-/// Prints a digest as the conformance table has it, then what the program takes of the board, in bytes.
+/// Prints a digest in the form of the conformance table, then the memory of the board that the program takes, in
+/// bytes.
 ///
-/// `state` is what lies in statics for the work, `stack` what the work took in calls.
+/// `state` is the size of the statics for the work; `stack` is the stack that the work's calls took.
 pub fn report(name: &str, digest: u64, state: usize, stack: u32) {
     Text::new().str(name).str(" ").hex(digest).end();
     footprint(state, stack);
 }
 
-/// Prints what the program takes of the board, in bytes.
+/// Prints the memory of the board that the program takes, in bytes.
 pub fn footprint(state: usize, stack: u32) {
     for (what, bytes) in [
         ("# flash ", image::flash()),

@@ -1,12 +1,12 @@
-//! How much stack a piece of code takes.
+//! The stack that a piece of code takes.
 
 #[cfg(target_arch = "arm")]
 use cortex_m_stack as paint;
 
 /// Measures the deepest stack between two calls of [`Meter::lap`].
 ///
-/// The free stack carries a paint pattern; the highest word that lost it tells how deep the calls went. Bytes that a
-/// call reserved and never wrote do not show, so a figure is what was used, not what was set aside.
+/// The free stack is filled with a paint pattern. The highest word without the pattern shows how deep the calls went.
+/// Bytes that a call reserved and never wrote do not show, so a figure is the used stack, not the reserved one.
 #[derive(Debug)]
 pub struct Meter {
     base: u32,
@@ -21,7 +21,7 @@ impl Meter {
         }
     }
 
-    /// Bytes below the depth of [`Meter::start`] that were written since then or since the last lap.
+    /// Returns the bytes below the depth of [`Meter::start`] that were written since then or since the last lap.
     pub fn lap(&mut self) -> u32 {
         let deepest = paint::stack_size() - paint::stack_painted();
         paint::repaint_stack();
@@ -29,7 +29,7 @@ impl Meter {
     }
 }
 
-/// What `cortex_m_stack` does, between the symbols of riscv-rt's linker script.
+/// Does the same as `cortex_m_stack`, between the symbols of riscv-rt's linker script.
 #[cfg(target_arch = "riscv32")]
 #[allow(
     unsafe_code,
@@ -41,7 +41,7 @@ mod paint {
     const PAINT: u32 = 0xCCCC_CCCC;
 
     unsafe extern "C" {
-        /// Where the stack begins, above it.
+        /// Where the stack begins, above its first word.
         static _stack_start: u32;
         /// Where it must end, as it grows down.
         static __estack: u32;
@@ -69,7 +69,7 @@ mod paint {
 
     #[inline(never)]
     pub(super) fn repaint_stack() {
-        // SAFETY: From the stack's end up to its pointer lies nothing that is in use, and no interrupt comes between.
+        // SAFETY: Nothing between the stack's end and its pointer is in use, and no interrupt occurs meanwhile.
         unsafe {
             asm!(
                 "1: bgeu {at}, sp, 2f",
@@ -83,11 +83,11 @@ mod paint {
         }
     }
 
-    /// Bytes from the stack's end that still carry the paint.
+    /// Returns the bytes from the stack's end that still have the paint.
     #[inline(never)]
     pub(super) fn stack_painted() -> u32 {
         let first: usize;
-        // SAFETY: Only reads, of memory that is the stack's.
+        // SAFETY: Only reads memory of the stack.
         unsafe {
             asm!(
                 "1: bgeu {at}, sp, 2f",

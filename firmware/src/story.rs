@@ -1,7 +1,7 @@
-//! Writes a text: the bundled language model in flash, as its GGUF file lies there, continues a prompt.
+//! Writes a text: the bundled language model continues a prompt. Its GGUF file lies in flash unchanged.
 //!
-//! What it writes is what `tercet generate gpu/models/nano.gguf -p ROMEO: -n 110 --temp 0.8 --seed 1` does, and so is the digest of all logits.
-//! Sizes of all memory are constants of the file, which the build script reads.
+//! The text and the digest of all logits are those of `tercet generate gpu/models/nano.gguf -p ROMEO: -n 110 --temp
+//! 0.8 --seed 1`. Sizes of all memory are constants of the file, which the build script reads.
 
 use tercet_core::conformance::Digest;
 use tercet_core::gguf::{GgufError, Reader};
@@ -15,12 +15,12 @@ use tercet_core::scalar::Only;
 use crate::aligned::Aligned;
 
 mod model {
-    //! What the build script read in the file.
+    //! Facts that the build script read in the file.
     include!(concat!(env!("OUT_DIR"), "/story.rs"));
 }
 use model::{CONFIG, ENDS, LAYOUTS, MATRICES, PROMPT};
 
-// By value, so that the image names it and its bytes are counted as data (`firmware/programs.toml`).
+// By value, so that the image has a symbol for it and its bytes are counted as data (`firmware/programs.toml`).
 static FILE: Aligned<[u8; include_bytes!("../../gpu/models/nano.gguf").len()]> =
     Aligned(*include_bytes!("../../gpu/models/nano.gguf"));
 
@@ -33,18 +33,18 @@ const SAMPLER: Sampler = Sampler {
 };
 
 const NEEDS: Needs = Needs::of_sizes(&CONFIG, &MATRICES, Pattern::FULL, CONFIG.context, 1);
-/// Scratch of products, and of draws.
+/// Scratch of products, and of drawing tokens.
 const WORDS: usize = if NEEDS.words < CONFIG.vocabulary {
     CONFIG.vocabulary
 } else {
     NEEDS.words
 };
-/// An index of tokens' texts, in which every eighth begins.
+/// An index of the tokens' texts, with an entry for every eighth token.
 const TEXTS: usize = CONFIG.vocabulary.div_ceil(8);
 const PAGES: usize = Sequence::pages(Pattern::FULL, CONFIG.context, 1);
 const SHAPE: CacheShape = CacheShape::new(&CONFIG, CONFIG.cache);
 
-/// All RAM of the work but the stack.
+/// All RAM of the work, except the stack.
 #[derive(Debug)]
 pub struct Memory {
     floats: [f32; NEEDS.floats],
@@ -63,7 +63,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Zeros, so that a static takes no flash.
+    /// Makes it of zeros, so that a static takes no flash.
     pub const fn new() -> Self {
         Self {
             floats: [0.0; NEEDS.floats],
@@ -89,24 +89,24 @@ impl Default for Memory {
     }
 }
 
-/// What happens while a text is written.
+/// Events while a text is written.
 #[derive(Debug)]
 pub enum Told<'t> {
-    /// The next bytes of it; not always whole characters.
+    /// The next bytes of the text; not always whole characters.
     Text(&'t [u8]),
-    /// A token was taken in: how many there are.
+    /// A token was processed; the number of tokens so far.
     Taken(u32),
 }
 
-/// Why nothing more was written; the committed file gives none of these.
+/// Reason why nothing more was written. The committed file causes none of these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Error {
-    /// The file is cut or no GGUF file.
+    /// The file is cut off or not a GGUF file.
     File(GgufError),
-    /// The file is no model that is run, or too large for the memory.
+    /// The file is not a model that can run, or it is too large for the memory.
     Model(ModelError),
-    /// The file's vocabulary is not read.
+    /// The file's vocabulary cannot be read.
     Vocabulary(TokenizerError),
 }
 
@@ -129,7 +129,7 @@ impl From<TokenizerError> for Error {
 }
 
 impl Error {
-    /// In a few words, without `core::fmt`; [`ModelError::Room`] has figures beside them.
+    /// Returns the error in a few words, without `core::fmt`; [`ModelError::Room`] also has figures.
     pub const fn text(&self) -> &'static str {
         match self {
             Self::File(_) => "the file is cut or no GGUF file",
@@ -145,11 +145,11 @@ impl Error {
     }
 }
 
-/// Writes the text: calls `told` with what happens, and `piece` with each piece of work, which it is to do, so that it can measure it, or do something
-/// else before. Returns the digest of all logits.
+/// Writes the text and returns the digest of all logits. Calls `told` with each event, and `piece` with each piece of
+/// work. `piece` must do the work, and so can measure it or do something else before.
 ///
 /// # Errors
-/// See [`Error`]: of the file before the first token.
+/// Those of [`Error`]; errors of the file come before the first token.
 pub fn write(
     memory: &mut Memory,
     piece: &mut dyn FnMut(&mut dyn FnMut()),
@@ -158,11 +158,11 @@ pub fn write(
     write_file(&FILE.0, memory, piece, told)
 }
 
-/// As [`write`], by the model of a file that is no larger than the bundled one.
+/// Does [`write`] with the model of a file that is no larger than the bundled one.
 ///
 /// # Errors
-/// See [`Error`]: of the file before the first token.
-// A frame of its own, so that the stack that is told is that of all of this.
+/// Those of [`Error`]; errors of the file come before the first token.
+// A frame of its own, so that the measured stack is that of all of this.
 #[inline(never)]
 pub fn write_file(
     file: &[u8],
@@ -222,7 +222,7 @@ pub fn write_file(
         let mut event = Ok(Event::Over(End::Failed));
         piece(&mut || event = generator.poll());
         let event = event?;
-        // Nothing is written of a model that there is no room for, as the first piece of work would have told.
+        // Nothing is written for a model that does not fit the memory: the first piece of work would have reported it.
         if !begun {
             begun = true;
             for &token in &PROMPT {
@@ -237,7 +237,7 @@ pub fn write_file(
         match event {
             Event::Working => {}
             Event::Logits => digest.f32s(generator.logits()),
-            // What ends a text is no part of it, as `tercet generate` has it.
+            // The token that ends a text is not part of it, as in `tercet generate`.
             Event::Token(token) if ENDS.contains(&token) => {}
             Event::Token(token) => write(token, told)?,
             Event::Over(_) => return Ok(digest.value()),

@@ -1,4 +1,4 @@
-//! A part of the conformance suite on the board: prints its table and the stack it took, and fails where either is wrong.
+//! A part of the conformance suite on the board. Prints its table and the stack it took, and fails if either is wrong.
 
 use core::panic::PanicInfo;
 
@@ -7,14 +7,14 @@ use tercet_core::conformance::{self, Part};
 use crate::text::Text;
 use crate::{exit, stack};
 
-/// Runs it and ends the program. Where `part` is a constant, the image holds that part alone.
+/// Runs the part and ends the program. If `part` is a constant, the image contains only that part.
 #[inline(always)]
 pub fn run(part: Part) -> ! {
     let mut meter = stack::Meter::start();
     let mut deepest = (0, "");
     let mut failures = 0;
     conformance::run_part(part, &mut |name, digest| {
-        // Before the print, whose own frames are not the suite's.
+        // Before printing, whose own frames are not the suite's.
         let bytes = meter.lap();
         if bytes > deepest.0 {
             deepest = (bytes, name);
@@ -58,9 +58,8 @@ pub fn run(part: Part) -> ! {
     exit::failure()
 }
 
-/// The suite digests messages of errors, and `core::fmt` can panic as far as a compiler can tell.
-///
-/// So these programs, unlike the others, hold what a panic leads to.
+/// Handles a panic. The suite digests messages of errors, and the compiler cannot prove that `core::fmt` does not
+/// panic. So these programs, unlike the others, contain the code that runs after a panic.
 pub fn panicked(info: &PanicInfo<'_>) -> ! {
     if let Some(place) = info.location() {
         let text = Text::new().str("# panicked at ").str(place.file());

@@ -1,11 +1,11 @@
-//! Text through semihosting without `core::fmt`, whose code is larger than that of most programs here and can panic.
+//! Text through semihosting without `core::fmt`, whose code is larger than most programs here and can panic.
 
 #[cfg(target_arch = "arm")]
 use cortex_m_semihosting::hio::{self, HostStream};
 #[cfg(target_arch = "riscv32")]
 use riscv_semihosting::hio::{self, HostStream};
 
-/// A line under way. Where no debugger listens, nothing is written.
+/// A line that is being written. If no debugger listens, nothing is written.
 pub struct Text {
     out: Option<HostStream>,
 }
@@ -24,7 +24,7 @@ impl Text {
         }
     }
 
-    /// Begins a line of the debugger's other stream, stderr, which is free also where defmt's frames go to the first.
+    /// Begins a line of the debugger's other stream, stderr, which is free even if defmt's frames go to stdout.
     pub fn error() -> Self {
         Self {
             out: hio::hstderr().ok(),

@@ -5,22 +5,22 @@ mod modules;
 
 use modules::MODULES;
 
-/// A compute capability: major and minor, as the driver tells them.
+/// A compute capability: major and minor, as the driver reports them.
 pub type Capability = (u32, u32);
 
-/// What PTX was compiled for.
+/// The architecture that PTX was compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Architecture {
     /// Compute capability 7.5 (Turing) and every later one: `dp4a`.
     Sm75,
     /// 8.0 (Ampere) and every later one: int8 matrix instructions of 16 × 8 × 32.
     Sm80,
-    /// 9.0 (Hopper) alone: its features "a" are on no other.
+    /// 9.0 (Hopper) only: its features "a" exist on no other.
     Sm90a,
 }
 
 impl Architecture {
-    /// The compute capability by name.
+    /// Returns the compute capability of its name.
     pub const fn capability(self) -> Capability {
         match self {
             Self::Sm75 => (7, 5),
@@ -29,7 +29,7 @@ impl Architecture {
         }
     }
 
-    /// As PTX names it in `.target`.
+    /// Returns its name in PTX's `.target`.
     pub const fn target(self) -> &'static str {
         match self {
             Self::Sm75 => "sm_75",
@@ -38,7 +38,7 @@ impl Architecture {
         }
     }
 
-    /// The PTX version that its modules are written in, and that of CUDA whose drivers and later ones read it.
+    /// Returns the PTX version of its modules, and the CUDA version from which on drivers read it.
     pub const fn versions(self) -> [(u32, u32); 2] {
         match self {
             Self::Sm75 | Self::Sm80 => [(7, 4), (11, 4)],
@@ -46,7 +46,7 @@ impl Architecture {
         }
     }
 
-    /// Whether a device takes PTX for this architecture.
+    /// Returns true if a device takes PTX for this architecture.
     pub fn runs_on(self, device: Capability) -> bool {
         match self {
             Self::Sm90a => device == self.capability(),
@@ -60,23 +60,23 @@ impl Architecture {
 pub struct Module {
     /// The name of the source file, such as `quantize_f32`.
     pub name: &'static str,
-    /// What it was compiled for.
+    /// The architecture that it was compiled for.
     pub architecture: Architecture,
-    /// The text a driver compiles for its device.
+    /// The text that a driver compiles for its device.
     pub ptx: &'static str,
     /// The names of its kernels.
     pub kernels: &'static [&'static str],
 }
 
-/// Everything that is shipped, by architecture, then by name.
+/// Returns every shipped module, by architecture, then by name.
 pub const fn modules() -> &'static [Module] {
     MODULES
 }
 
-/// The newest PTX of a source file that a device takes; `None` where there is none.
+/// Returns the newest PTX of a source file that a device takes; `None` if there is none.
 ///
-/// Files whose names end with `_mma` and `_wgmma` hold faster kernels for newer devices; whoever launches them asks for
-/// those first.
+/// Files whose names end with `_mma` and `_wgmma` contain faster kernels for newer devices. A caller that launches
+/// kernels asks for those first.
 ///
 /// ```
 /// let module = tercet_kernels::module("quantize_f32", (8, 9)).unwrap();

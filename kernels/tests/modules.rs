@@ -1,10 +1,10 @@
-//! What is shipped is what the list says.
+//! Checks that the list of modules matches the shipped files.
 
 use std::collections::BTreeMap;
 
 use tercet_kernels::{Architecture, module, modules};
 
-/// The names that follow `.entry` in PTX.
+/// Returns the names that follow `.entry` in PTX.
 fn entries(ptx: &str) -> Vec<&str> {
     ptx.split(".entry ")
         .skip(1)

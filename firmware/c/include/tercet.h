@@ -41,12 +41,12 @@
 
 
 /**
- * The major version; another one may break callers.
+ * The major version; a different one may break callers.
  */
 #define TERCET_VERSION_MAJOR 0
 
 /**
- * The minor version; while the major version is 0, another one may break callers too.
+ * The minor version; while the major version is 0, a different one may break callers too.
  */
 #define TERCET_VERSION_MINOR 1
 
@@ -61,17 +61,17 @@
 #define TERCET_TERNARY_WORDS 256
 
 /**
- * The most layers of a network.
+ * Maximum number of layers of a network.
  */
 #define TERCET_NETWORK_LAYERS 8
 
 /**
- * The digest of nothing; what a digest starts as.
+ * The digest of nothing: the initial value of a digest.
  */
 #define TERCET_DIGEST 14695981039346656037ull
 
 /**
- * What every call that can fail returns; 0 is success. Numbers never change their meaning; new ones may come.
+ * The result of every call that can fail; 0 is success. Numbers never change their meaning; new ones may be added.
  */
 enum tercet_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -79,15 +79,15 @@ enum tercet_status
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Done.
+     * Success.
      */
     TERCET_STATUS_OK = 0,
     /**
-     * A pointer is null that must not be.
+     * A pointer is null that must not be null.
      */
     TERCET_STATUS_NULL = 1,
     /**
-     * A pointer is not aligned for what it points to.
+     * A pointer is not aligned for its type.
      */
     TERCET_STATUS_ALIGNMENT = 2,
     /**
@@ -99,7 +99,7 @@ enum tercet_status
      */
     TERCET_STATUS_STATE = 4,
     /**
-     * A length does not fit the others.
+     * A length does not match the others.
      */
     TERCET_STATUS_LENGTH = 5,
     /**
@@ -107,11 +107,11 @@ enum tercet_status
      */
     TERCET_STATUS_EMPTY = 6,
     /**
-     * A size is beyond what the library can count or an address can hold.
+     * A size exceeds what the library can count or an address space can hold.
      */
     TERCET_STATUS_LIMIT = 7,
     /**
-     * An option lies outside its range.
+     * An option is outside its range.
      */
     TERCET_STATUS_ARGUMENT = 8,
     /**
@@ -127,15 +127,15 @@ enum tercet_status
      */
     TERCET_STATUS_SCRATCH = 11,
     /**
-     * The bytes are no clusters saved from this k and d.
+     * The bytes are not clusters saved with this k and d.
      */
     TERCET_STATUS_SAVED = 12,
     /**
-     * The bytes are no whole GGUF file.
+     * The bytes are not a whole GGUF file.
      */
     TERCET_STATUS_FILE = 13,
     /**
-     * The file holds no network of this version, or a layer that does not fit.
+     * The file contains no network of this version, or a layer that does not fit.
      */
     TERCET_STATUS_NETWORK = 14,
     /**
@@ -160,7 +160,7 @@ typedef int32_t tercet_status;
 #endif // __cplusplus
 
 /**
- * Which values become -1 and +1.
+ * The rule by which values become -1 and +1.
  */
 enum tercet_ternary_rule
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -168,19 +168,19 @@ enum tercet_ternary_rule
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * From half of the largest magnitude on, which is the scale: ggml's rule.
+     * Values of at least half of the largest magnitude, which is the scale: ggml's rule.
      */
     TERCET_TERNARY_RULE_ABS_MAX = 0,
     /**
-     * Above half of the mean magnitude, which is the scale: BitNet b1.58.
+     * Values above half of the mean magnitude, which is the scale: BitNet b1.58.
      */
     TERCET_TERNARY_RULE_ABS_MEAN = 1,
     /**
-     * Above 0.7 of the mean magnitude; the scale is the mean of the coded ones: Ternary Weight Networks.
+     * Values above 0.7 of the mean magnitude; the scale is the mean of the coded ones: Ternary Weight Networks.
      */
     TERCET_TERNARY_RULE_TWN = 2,
     /**
-     * The least squared error any ternary code can have; the scale is the mean of the coded ones.
+     * Least squared error of all ternary codes; the scale is the mean of the coded ones.
      */
     TERCET_TERNARY_RULE_OPTIMAL = 3,
 };
@@ -193,7 +193,7 @@ typedef uint32_t tercet_ternary_rule;
 #endif // __cplusplus
 
 /**
- * Where the scale of ternary codes comes from.
+ * The source of the scale of ternary codes.
  */
 enum tercet_ternary_scale
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -201,11 +201,11 @@ enum tercet_ternary_scale
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * The rule's own.
+     * The rule's own scale.
      */
     TERCET_TERNARY_SCALE_RULE = 0,
     /**
-     * The one of least squared error: the mean of the magnitudes that got a code.
+     * The scale of least squared error: the mean of the magnitudes that got a code.
      */
     TERCET_TERNARY_SCALE_LEAST_SQUARES = 1,
 };
@@ -218,7 +218,7 @@ typedef uint32_t tercet_ternary_scale;
 #endif // __cplusplus
 
 /**
- * How `tercet_kmeans` chooses its first centroids.
+ * The choice of the first centroids by `tercet_kmeans`.
  */
 enum tercet_kmeans_init
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -234,7 +234,7 @@ enum tercet_kmeans_init
      */
     TERCET_KMEANS_INIT_PLUS_PLUS = 1,
     /**
-     * Distinct points at random.
+     * Random distinct points.
      */
     TERCET_KMEANS_INIT_RANDOM = 2,
 };
@@ -247,7 +247,7 @@ typedef uint32_t tercet_kmeans_init;
 #endif // __cplusplus
 
 /**
- * Why `tercet_kmeans` ended.
+ * The reason why `tercet_kmeans` ended.
  */
 enum tercet_kmeans_stop
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -259,7 +259,7 @@ enum tercet_kmeans_stop
      */
     TERCET_KMEANS_STOP_LABELS = 0,
     /**
-     * Labels changed and the inertia did not.
+     * Labels changed, but the inertia did not.
      */
     TERCET_KMEANS_STOP_INERTIA = 1,
     /**
@@ -267,7 +267,7 @@ enum tercet_kmeans_stop
      */
     TERCET_KMEANS_STOP_TOLERANCE = 2,
     /**
-     * The steps ran out.
+     * The maximum number of steps was reached.
      */
     TERCET_KMEANS_STOP_ITERATIONS = 3,
 };
@@ -280,33 +280,33 @@ typedef uint32_t tercet_kmeans_stop;
 #endif // __cplusplus
 
 /**
- * k clusters of d coordinates that follow a stream, with no history: in `TERCET_ONLINE_WORDS(k, d)` words of the
- * caller's memory.
+ * k clusters of d coordinates that follow a stream, without storing its points, in `TERCET_ONLINE_WORDS(k, d)` words
+ * of the caller's memory.
  */
 typedef struct tercet_online tercet_online;
 
 /**
- * What quantizing did, counted over the groups.
+ * The outcome of quantizing, counted over the groups.
  */
 typedef struct tercet_quantize_report {
     /**
-     * Groups quantized.
+     * Number of groups.
      */
     uint64_t groups;
     /**
-     * Groups of zeros only: scale 0.
+     * Number of groups of zeros only: scale 0.
      */
     uint64_t zero;
     /**
-     * Groups that became zeros because their scale does not fit a float, though some value was not 0.
+     * Number of groups that became zeros because their scale does not fit a float, though some value was not 0.
      */
     uint64_t flushed;
     /**
-     * Codes other than the zero point.
+     * Number of codes other than the zero point.
      */
     uint64_t coded;
     /**
-     * Values that the grid's ends clipped by at least half a step.
+     * Number of values that the grid's ends clipped by at least half a step.
      */
     uint64_t clipped;
     /**
@@ -320,7 +320,7 @@ typedef struct tercet_quantize_report {
  */
 typedef struct tercet_grid {
     /**
-     * Distance between neighbours, finite and not negative; 0 sends all to the zero point.
+     * Distance between neighbours, finite and not negative; 0 maps all values to the zero point.
      */
     float scale;
     /**
@@ -342,7 +342,7 @@ typedef struct tercet_grid {
  */
 typedef struct tercet_found {
     /**
-     * Its index, the lowest of equals.
+     * Its index, the lowest one on ties.
      */
     uint32_t label;
     /**
@@ -352,38 +352,38 @@ typedef struct tercet_found {
 } tercet_found;
 
 /**
- * What became of a point that `tercet_online_observe` took.
+ * The outcome of a point given to `tercet_online_observe`.
  */
 typedef struct tercet_observation {
     /**
-     * The cluster it joined; the lowest of equally near ones.
+     * The cluster that it joined; the lowest one on ties.
      */
     uint32_t label;
     /**
-     * Its squared distance to that cluster's centroid as it was before; 0 for a seed.
+     * Its squared distance to that cluster's centroid before it joined; 0 for a seed.
      */
     uint32_t distance;
     /**
-     * Whether it became the first point of its cluster.
+     * True if it became the first point of its cluster.
      */
     bool seed;
 } tercet_observation;
 
 /**
- * Clusters to look at. The pointers lead into the clusters' own memory and hold until that is initialised anew;
- * what they point to changes with every observation.
+ * Read access to clusters. The pointers point into the clusters' own memory and are valid until that is initialised
+ * again. The values that they point to change with every observation.
  */
 typedef struct tercet_online_parts {
     /**
-     * Clusters that there may be.
+     * Maximum number of clusters.
      */
     size_t k;
     /**
-     * Coordinates of a point.
+     * Number of coordinates per point.
      */
     size_t d;
     /**
-     * Clusters that have a centroid.
+     * Number of clusters that have a centroid.
      */
     size_t used;
     /**
@@ -391,25 +391,25 @@ typedef struct tercet_online_parts {
      */
     uint32_t cap;
     /**
-     * k * d, row by row, of which `used` rows mean something: rounded means, halves away from zero.
+     * k * d values, row by row, of which the first `used` rows are valid: rounded means, halves away from zero.
      */
     const int8_t *centroids;
     /**
-     * k * d: the sum of each cluster's points, as far as they are not forgotten.
+     * k * d values: the sum of each cluster's points, as far as they are not forgotten.
      */
     const int32_t *sums;
     /**
-     * k: how many points each sum stands for.
+     * k values: the number of points in each sum.
      */
     const uint32_t *counts;
 } tercet_online_parts;
 
 /**
- * What `tercet_kmeans` does. All zeros but `max_iter` is one run to the end from greedy seeds.
+ * The options of `tercet_kmeans`. If all but `max_iter` are zero, it does one complete run from greedy seeds.
  */
 typedef struct tercet_kmeans_options {
     /**
-     * Seeds the draws: the same seed gives the same bits on every machine.
+     * Seed of the random numbers: the same seed gives the same bits on every machine.
      */
     uint64_t seed;
     /**
@@ -417,21 +417,21 @@ typedef struct tercet_kmeans_options {
      */
     uint32_t init;
     /**
-     * Runs, the best of which is returned; 0 counts as 1.
+     * Number of runs, of which the best is returned; 0 counts as 1.
      */
     uint32_t restarts;
     /**
-     * The most steps of a run; 300 is usual.
+     * Maximum number of steps per run; 300 is usual.
      */
     uint32_t max_iter;
     /**
-     * A run ends where the inertia fell by no more than that many millionths of itself in a step.
+     * A run ends if a step lowers the inertia by no more than this many millionths of it.
      */
     uint32_t tol_ppm;
 } tercet_kmeans_options;
 
 /**
- * How clustering went.
+ * The outcome of clustering.
  */
 typedef struct tercet_kmeans_outcome {
     /**
@@ -439,11 +439,11 @@ typedef struct tercet_kmeans_outcome {
      */
     uint64_t inertia;
     /**
-     * How often an empty cluster was given the coordinates of a far point.
+     * Number of times that an empty cluster got the coordinates of a far point.
      */
     uint64_t reseeded;
     /**
-     * Steps taken.
+     * Number of steps.
      */
     uint32_t iterations;
     /**
@@ -451,13 +451,13 @@ typedef struct tercet_kmeans_outcome {
      */
     uint32_t stop;
     /**
-     * Clusters without members: fewer distinct points than clusters.
+     * Number of clusters without members, if there are fewer distinct points than clusters.
      */
     size_t empty;
 } tercet_kmeans_outcome;
 
 /**
- * A network, borrowed from its file. The fields are the library's.
+ * A network, borrowed from its file. The fields are private to the library.
  */
 typedef struct tercet_network {
     size_t opaque[192];
@@ -468,15 +468,15 @@ typedef struct tercet_network {
  */
 typedef struct tercet_network_shape {
     /**
-     * Layers.
+     * Number of layers.
      */
     size_t layers;
     /**
-     * Inputs of the first layer.
+     * Number of inputs of the first layer.
      */
     size_t inputs;
     /**
-     * Outputs of the last layer.
+     * Number of outputs of the last layer.
      */
     size_t outputs;
     /**
@@ -484,25 +484,25 @@ typedef struct tercet_network_shape {
      */
     size_t words;
     /**
-     * Words of scratch beyond which a run gets no faster.
+     * Words of scratch above which a run gets no faster.
      */
     size_t fast_words;
     /**
-     * What 1 in the input stands for.
+     * The value of 1 in the input.
      */
     float input_scale;
 } tercet_network_shape;
 
 /**
- * An arena over the caller's memory: its parts are taken from the front and given back all at once. The fields are
- * the library's.
+ * An arena in the caller's memory. Allocations take memory from its front, and are given back all at once. The fields
+ * are private to the library.
  */
 typedef struct tercet_arena {
     size_t opaque[8];
 } tercet_arena;
 
 /**
- * How full an arena is, was at most, and how often it had no room.
+ * The use of an arena's memory now and at most, and the number of failed requests.
  */
 typedef struct tercet_arena_usage {
     /**
@@ -510,15 +510,15 @@ typedef struct tercet_arena_usage {
      */
     size_t capacity;
     /**
-     * Bytes in use now, with those that alignment skipped.
+     * Bytes in use now, including those that alignment skipped.
      */
     size_t in_use;
     /**
-     * The most that were in use at once since `tercet_arena_init`.
+     * Maximum of bytes in use since `tercet_arena_init`.
      */
     size_t high_water;
     /**
-     * Requests refused.
+     * Number of failed requests.
      */
     uint32_t failures;
 } tercet_arena_usage;
@@ -528,25 +528,26 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The version of the linked library, `major << 16 | minor << 8 | patch`: equal to `TERCET_VERSION` of the header
- * that belongs to it.
+ * Returns the version of the linked library, `major << 16 | minor << 8 | patch`. It equals `TERCET_VERSION` of the
+ * header that belongs to the library.
  */
 uint32_t tercet_version(void);
 
 /**
- * A sentence about a status, in English, without a full stop; "unknown status" for a number that is none. It lies
- * in constant memory.
+ * Returns a sentence about a status, in English, without a full stop; "unknown status" for any other number. The
+ * sentence is in constant memory.
  */
 const char *tercet_message(int32_t status);
 
 /**
- * Quantizes `len` values in `groups` groups of neighbours on symmetric grids: codes -limit to limit, one scale a
+ * Quantizes `len` values in `groups` groups of neighbours on symmetric grids: codes -limit to limit, one scale per
  * group.
  *
- * `limit` is 127 for int8 and 7 for int4. A group's scale is max|x| / limit, its codes x / scale rounded half to
- * even: those of ONNX QuantizeLinear. `codes` holds `len`, `scales` holds `groups`. `report` may be null. Two
- * passes. TERCET_STATUS_LENGTH unless `groups` divides `len`; TERCET_STATUS_ARGUMENT for a limit that is not
- * positive; TERCET_STATUS_NOT_FINITE, and then outputs mean nothing.
+ * `limit` is 127 for int8 and 7 for int4. A group's scale is max|x| / limit. Its codes are x / scale rounded half to
+ * even: those of ONNX QuantizeLinear. `codes` holds `len`, `scales` holds `groups`. `report` may be null. Two passes.
+ *
+ * Returns TERCET_STATUS_LENGTH unless `groups` divides `len`; TERCET_STATUS_ARGUMENT for a limit that is not
+ * positive; TERCET_STATUS_NOT_FINITE for a NaN or an infinity, and then the outputs are meaningless.
  */
 tercet_status tercet_quantize_symmetric(const float *values,
                                         int8_t *codes,
@@ -557,11 +558,11 @@ tercet_status tercet_quantize_symmetric(const float *values,
                                         struct tercet_quantize_report *report);
 
 /**
- * Quantizes `len` values in `groups` groups of neighbours to int8 with a zero point: codes -128 to 127 over the
- * range of each group, widened to hold 0, as ONNX DynamicQuantizeLinear chooses it.
+ * Quantizes `len` values in `groups` groups of neighbours to int8 with a zero point: codes -128 to 127 over the range
+ * of each group, widened to contain 0, as ONNX DynamicQuantizeLinear chooses it.
  *
- * `codes` holds `len`, `scales` and `zero_points` hold `groups`. `report` may be null. Two passes. Errors as of
- * `tercet_quantize_symmetric`.
+ * `codes` holds `len`, `scales` and `zero_points` hold `groups`. `report` may be null. Two passes. Errors are those
+ * of `tercet_quantize_symmetric`.
  */
 tercet_status tercet_quantize_affine(const float *values,
                                      int8_t *codes,
@@ -572,13 +573,14 @@ tercet_status tercet_quantize_affine(const float *values,
                                      struct tercet_quantize_report *report);
 
 /**
- * Quantizes `len` values in `groups` groups of neighbours to -1, 0 and +1, one scale a group.
+ * Quantizes `len` values in `groups` groups of neighbours to -1, 0 and +1, one scale per group.
  *
- * `rule` is a `tercet_ternary_rule`, `scale` a `tercet_ternary_scale`. `codes` holds `len`, `scales` holds
- * `groups`. `scratch` may be null with `scratch_len` 0, but for the optimal rule over groups of more than 256
- * values, which needs `TERCET_TERNARY_WORDS` words at least and takes fewer passes with more. `report` may be
- * null. The optimal rule takes 1.2 KiB of stack for groups up to 256 values. Errors as of
- * `tercet_quantize_symmetric`, and TERCET_STATUS_SCRATCH.
+ * `rule` is a `tercet_ternary_rule`, `scale` a `tercet_ternary_scale`. `codes` holds `len`, `scales` holds `groups`.
+ * `report` may be null. `scratch` may be null with `scratch_len` 0, except for the optimal rule with groups of more
+ * than 256 values, which needs at least `TERCET_TERNARY_WORDS` words and takes fewer passes with more. For groups of
+ * up to 256 values the optimal rule takes 1.2 KiB of stack.
+ *
+ * Errors are those of `tercet_quantize_symmetric`, and TERCET_STATUS_SCRATCH.
  */
 tercet_status tercet_quantize_ternary(const float *values,
                                       int8_t *codes,
@@ -592,10 +594,10 @@ tercet_status tercet_quantize_ternary(const float *values,
                                       struct tercet_quantize_report *report);
 
 /**
- * Quantizes `len` values on one given grid, as calibration finds it: x / scale rounded half to even, plus the zero
- * point, within low to high.
+ * Quantizes `len` values on one given grid, for example from calibration: x / scale rounded half to even, plus the
+ * zero point, within low to high. `report` may be null.
  *
- * `report` may be null. TERCET_STATUS_ARGUMENT for a grid that is none; TERCET_STATUS_NOT_FINITE.
+ * Returns TERCET_STATUS_ARGUMENT for an invalid grid, and TERCET_STATUS_NOT_FINITE for a NaN or an infinity.
  */
 tercet_status tercet_quantize_fixed(const float *values,
                                     int8_t *codes,
@@ -604,8 +606,7 @@ tercet_status tercet_quantize_fixed(const float *values,
                                     struct tercet_quantize_report *report);
 
 /**
- * Writes `len` values (code - zero point) * scale, of `groups` groups; `zero_points` may be null and stands for
- * zeros then.
+ * Writes `len` values (code - zero point) * scale, in `groups` groups. If `zero_points` is null, all are 0.
  */
 tercet_status tercet_dequantize(const int8_t *codes,
                                 float *values,
@@ -615,10 +616,9 @@ tercet_status tercet_dequantize(const int8_t *codes,
                                 size_t groups);
 
 /**
- * Finds the nearest of `k` centroids (k * d values, row by row) to a point of `d` coordinates, 1 to 43,690. O(k *
- * d).
+ * Finds the nearest of `k` centroids (k * d values, row by row) to a point of `d` coordinates, 1 to 43,690. O(k * d).
  *
- * TERCET_STATUS_EMPTY where k or d is 0, TERCET_STATUS_LIMIT above those sizes.
+ * Returns TERCET_STATUS_EMPTY if k or d is 0, and TERCET_STATUS_LIMIT above those sizes.
  */
 tercet_status tercet_nearest(const int8_t *point,
                              size_t d,
@@ -627,10 +627,10 @@ tercet_status tercet_nearest(const int8_t *point,
                              struct tercet_found *found);
 
 /**
- * Gives each of `n` points (n * d values, row by row) the label of its nearest centroid, the lowest of equals, and
- * its squared distance. O(n * k * d).
+ * Computes, for each of `n` points (n * d values, row by row), the label of its nearest centroid, the lowest one on
+ * ties, and the squared distance to it. O(n * k * d).
  *
- * `labels` and `distances` hold n. `inertia`, the sum of the distances, may be null. Errors as of
+ * `labels` and `distances` hold n. `inertia`, the sum of the distances, may be null. Errors are those of
  * `tercet_nearest`.
  */
 tercet_status tercet_assign(const int8_t *points,
@@ -643,12 +643,13 @@ tercet_status tercet_assign(const int8_t *points,
                             uint64_t *inertia);
 
 /**
- * Makes `k` clusters of `d` coordinates (1 to 43,690) in `memory`, at least `TERCET_ONLINE_WORDS(k, d)` words,
- * with no centroid yet: the first k distinct points found them.
+ * Makes `k` clusters of `d` coordinates (1 to 43,690) in `memory`, at least `TERCET_ONLINE_WORDS(k, d)` words. They
+ * have no centroids yet; the first k distinct points found them.
  *
- * `clusters` gets the address by which the other calls know them; the memory belongs to them until the caller
- * stops using them. They live in that memory alone, so there is nothing to free. O(k * d). TERCET_STATUS_SCRATCH
- * where there are too few words.
+ * `clusters` gets the address that the other calls take. The memory belongs to the clusters until the caller stops
+ * using them. They have no other memory, so there is nothing to free. O(k * d).
+ *
+ * Returns TERCET_STATUS_SCRATCH if there are too few words.
  */
 tercet_status tercet_online_init(uint32_t *memory,
                                  size_t len,
@@ -657,8 +658,8 @@ tercet_status tercet_online_init(uint32_t *memory,
                                  struct tercet_online **clusters);
 
 /**
- * Starts over from given centroids, k * d values in `len`, each of which counts as `weight` points, less than the
- * cap (else TERCET_STATUS_ARGUMENT). With weight 0 the first point of a cluster replaces its centroid. O(k * d).
+ * Restarts from given centroids, k * d values in `len`. Each counts as `weight` points, fewer than the cap (else
+ * TERCET_STATUS_ARGUMENT). With weight 0 the first point of a cluster replaces its centroid. O(k * d).
  */
 tercet_status tercet_online_restart(struct tercet_online *clusters,
                                     const int8_t *centroids,
@@ -666,15 +667,15 @@ tercet_status tercet_online_restart(struct tercet_online *clusters,
                                     uint32_t weight);
 
 /**
- * Sets the count at which a cluster's sum and count are halved, 2 to 2^24 (which it is at first): a smaller one
- * forgets the past sooner. O(k * d). TERCET_STATUS_ARGUMENT outside that.
+ * Sets the count at which a cluster's sum and count are halved, 2 to 2^24; the initial value is 2^24. A smaller count
+ * forgets the past sooner. O(k * d). Returns TERCET_STATUS_ARGUMENT outside that range.
  */
 tercet_status tercet_online_set_cap(struct tercet_online *clusters,
                                     uint32_t cap);
 
 /**
- * Takes up a point of `len` = d coordinates and says where it went. O(k * d), with d divisions. `seen` may be
- * null.
+ * Adds a point of `len` = d coordinates to a cluster and reports the cluster in `seen`, which may be null. O(k * d),
+ * with d divisions.
  */
 tercet_status tercet_online_observe(struct tercet_online *clusters,
                                     const int8_t *point,
@@ -682,7 +683,7 @@ tercet_status tercet_online_observe(struct tercet_online *clusters,
                                     struct tercet_observation *seen);
 
 /**
- * Finds the nearest centroid to a point of `len` = d coordinates; nothing changes. O(k * d).
+ * Finds the nearest centroid to a point of `len` = d coordinates without any change. O(k * d). Returns
  * TERCET_STATUS_NO_CLUSTERS before the first observation.
  */
 tercet_status tercet_online_predict(const struct tercet_online *clusters,
@@ -691,12 +692,12 @@ tercet_status tercet_online_predict(const struct tercet_online *clusters,
                                     struct tercet_found *found);
 
 /**
- * Shows centroids, sums and counts where they lie. O(1).
+ * Gives read access to centroids, sums and counts in place. O(1).
  */
 tercet_status tercet_online_view(const struct tercet_online *clusters, struct tercet_online_parts *view);
 
 /**
- * Writes the clusters into `len` = `TERCET_ONLINE_SAVED(k, d)` bytes: the same on every machine, for flash or for
+ * Writes the clusters into `len` = `TERCET_ONLINE_SAVED(k, d)` bytes, the same on every machine, for flash or for
  * another computer. O(k * d).
  */
 tercet_status tercet_online_save(const struct tercet_online *clusters,
@@ -704,22 +705,24 @@ tercet_status tercet_online_save(const struct tercet_online *clusters,
                                  size_t len);
 
 /**
- * Takes the clusters from what `tercet_online_save` wrote for the same k and d. Any bytes may come; where they are
- * refused (TERCET_STATUS_SAVED), nothing changes. There is no checksum: flash that can tear wants one around it.
- * O(k * d).
+ * Reads clusters that `tercet_online_save` wrote for the same k and d. The bytes may be arbitrary; if they are
+ * refused (TERCET_STATUS_SAVED), nothing changes. There is no checksum: add one for flash whose writes can be
+ * interrupted. O(k * d).
  */
 tercet_status tercet_online_load(struct tercet_online *clusters,
                                  const uint8_t *bytes,
                                  size_t len);
 
 /**
- * Clusters `n` points of `d` coordinates (n * d values, row by row) into `k`, exactly: the same bits on every
- * machine.
+ * Clusters `n` points of `d` coordinates (n * d values, row by row) into `k` clusters, exactly: the same bits on
+ * every machine.
  *
- * Points: 1 to 2^24 - 1; k: 1 to n; d: 1 to 43,690. `options` may be null: one run to the end, seed 0. Gives
- * `centroids` (k * d), and the `labels` and squared `distances` (n each) to them. `scratch` holds at least
- * `TERCET_KMEANS_WORDS(k, d)` words; what it held does not matter. `outcome` may be null. O(n * k * d) a step.
- * TERCET_STATUS_SCRATCH, TERCET_STATUS_ARGUMENT for a k or an init outside their ranges.
+ * Points: 1 to 2^24 - 1; k: 1 to n; d: 1 to 43,690. `options` may be null: one complete run with seed 0. Writes the
+ * `centroids` (k * d), and the `labels` and the squared `distances` to them (n each). `scratch` holds at least
+ * `TERCET_KMEANS_WORDS(k, d)` words with any content. `outcome` may be null. O(n * k * d) per step.
+ *
+ * Returns TERCET_STATUS_SCRATCH if there are too few words, and TERCET_STATUS_ARGUMENT for a k or an init outside its
+ * range.
  */
 tercet_status tercet_kmeans(const int8_t *points,
                             size_t n,
@@ -737,24 +740,27 @@ tercet_status tercet_kmeans(const int8_t *points,
  * Opens the network in `file`, a whole GGUF file of `len` bytes at any address, in flash or in memory. `tercet
  * network build` makes such files.
  *
- * Nothing is copied: the file must stay where it is, unchanged, for as long as the network is used. One scan
- * checks all of it, so a damaged or hostile file is refused and never read out of bounds. O(layers * (keys +
- * tensors) + weights). TERCET_STATUS_FILE, TERCET_STATUS_NETWORK, TERCET_STATUS_LAYERS; `tercet network` names
- * what is wrong with a file.
+ * Nothing is copied: the file must stay where it is, unchanged, for as long as the network is used. One pass checks
+ * the whole file, so a damaged or hostile file is refused and never read out of bounds. O(layers * (keys + tensors) +
+ * weights).
+ *
+ * Returns TERCET_STATUS_FILE, TERCET_STATUS_NETWORK or TERCET_STATUS_LAYERS for a faulty file; `tercet network`
+ * reports the fault.
  */
 tercet_status tercet_network_open(struct tercet_network *network,
                                   const uint8_t *file,
                                   size_t len);
 
 /**
- * Says how large a network is and what its runs need. O(layers).
+ * Reports a network's sizes and the needs of its runs. O(layers).
  */
 tercet_status tercet_network_sizes(const struct tercet_network *network, struct tercet_network_shape *sizes);
 
 /**
- * Rounds `len` floats, one for each input, to the codes that `tercet_network_run` takes: x / input_scale, half to
- * even, within
- * -127 to 127. TERCET_STATUS_NOT_FINITE, and then codes mean nothing.
+ * Rounds `len` floats, one per input, to the codes that `tercet_network_run` takes: x / input_scale, half to even,
+ * within -127 to 127.
+ *
+ * Returns TERCET_STATUS_NOT_FINITE for a NaN or an infinity; the codes are then meaningless.
  */
 tercet_status tercet_network_quantize(const struct tercet_network *network,
                                       const float *values,
@@ -762,11 +768,12 @@ tercet_status tercet_network_quantize(const struct tercet_network *network,
                                       size_t len);
 
 /**
- * Runs the network: `inputs` activations of -127 to 127 in, `outputs` exact sums out, the same on every machine.
+ * Runs the network on `inputs` activations of -127 to 127. Writes `outputs` exact sums, the same on every machine.
  *
- * `scratch` holds at least `words` of `tercet_network_sizes`; what it held does not matter. O(weights).
- * TERCET_STATUS_LENGTH unless both lengths are the network's; TERCET_STATUS_SCRATCH; TERCET_STATUS_NOT_SYMMETRIC;
- * TERCET_STATUS_LAYOUT.
+ * `scratch` holds at least `words` of `tercet_network_sizes` words with any content. O(weights).
+ *
+ * Returns TERCET_STATUS_LENGTH unless both lengths are the network's, TERCET_STATUS_SCRATCH,
+ * TERCET_STATUS_NOT_SYMMETRIC or TERCET_STATUS_LAYOUT.
  */
 tercet_status tercet_network_run(const struct tercet_network *network,
                                  const int8_t *x,
@@ -777,7 +784,7 @@ tercet_status tercet_network_run(const struct tercet_network *network,
                                  size_t outputs);
 
 /**
- * Finds the class: the row of the largest logit, the lowest of equals. `sums` are those of a run.
+ * Finds the class: the row of the largest logit, the lowest one on ties. `sums` are those of a run.
  */
 tercet_status tercet_network_class(const struct tercet_network *network,
                                    const int64_t *sums,
@@ -793,8 +800,8 @@ tercet_status tercet_network_logits(const struct tercet_network *network,
                                     size_t outputs);
 
 /**
- * Feeds sums to a digest, in order: what `tercet network run --digest` prints of an input, from `TERCET_DIGEST`
- * on.
+ * Adds sums to a digest, in order. From `TERCET_DIGEST` on, this is the digest of an input that `tercet network run
+ * --digest` prints.
  */
 tercet_status tercet_network_digest(uint64_t *digest,
                                     const int64_t *sums,
@@ -808,10 +815,10 @@ tercet_status tercet_network_digest(uint64_t *digest,
 tercet_status tercet_arena_init(struct tercet_arena *arena, void *memory, size_t len);
 
 /**
- * Takes `len` bytes from a multiple of `align` on, a power of two. O(1); what the bytes hold is left open.
+ * Allocates `len` bytes at a multiple of `align`, a power of two. O(1); the content of the bytes is unspecified.
  *
- * Null where there is no room, where `align` is no power of two and where the arena was not initialised; the first
- * two are counted in the arena's failures. Where `len` is 0 the address is aligned, not null, and must not be
+ * Returns null if there is too little memory, if `align` is not a power of two, or if the arena was not initialised.
+ * The first two are counted in the arena's failures. If `len` is 0, the address is aligned, not null, and must not be
  * read.
  */
 void *tercet_arena_alloc(struct tercet_arena *arena,
@@ -819,31 +826,31 @@ void *tercet_arena_alloc(struct tercet_arena *arena,
                          size_t align);
 
 /**
- * Notes how much is in use now, for `tercet_arena_rewind`. O(1).
+ * Stores the number of bytes in use now in `mark`, for `tercet_arena_rewind`. O(1).
  */
 tercet_status tercet_arena_mark(const struct tercet_arena *arena, size_t *mark);
 
 /**
- * Gives back all that was taken since a mark; 0 is the mark of an empty arena. O(1).
+ * Gives back all memory allocated since a mark; 0 is the mark of an empty arena. O(1).
  *
- * Memory taken since must not be used any more. TERCET_STATUS_ARGUMENT for a mark beyond what is in use.
+ * The caller must not use that memory any more. Returns TERCET_STATUS_ARGUMENT for a mark beyond the bytes in use.
  */
 tercet_status tercet_arena_rewind(struct tercet_arena *arena, size_t mark);
 
 /**
- * Says how full the arena is and was. O(1).
+ * Reports the arena's use of memory now and at most. O(1).
  */
 tercet_status tercet_arena_stats(const struct tercet_arena *arena, struct tercet_arena_usage *stats);
 
 /**
- * Feeds bytes to a digest: 64-bit FNV-1a, which catches differences and does not resist attackers.
+ * Adds bytes to a digest: 64-bit FNV-1a, which detects differences but does not resist attackers.
  *
- * O(len). `bytes` may be null where `len` is 0.
+ * O(len). `bytes` may be null if `len` is 0.
  */
 tercet_status tercet_digest_bytes(uint64_t *digest, const uint8_t *bytes, size_t len);
 
 /**
- * Feeds an integer to a digest, as its eight bytes from the lowest on, whatever the machine's order.
+ * Adds an integer to a digest as its eight bytes, the lowest first, on machines of any byte order.
  */
 tercet_status tercet_digest_u64(uint64_t *digest, uint64_t value);
 

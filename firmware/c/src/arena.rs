@@ -1,4 +1,4 @@
-//! Bump allocation over memory that C brings.
+//! Bump allocation in memory that C provides.
 
 use core::ffi::c_void;
 use core::{ptr, slice};
@@ -11,15 +11,15 @@ use crate::buffer::{In, Out, apart};
 /// `TKA1`: the first word of an arena that was initialised.
 const TAG: usize = u32::from_le_bytes(*b"TKA1") as usize;
 
-/// An arena over the caller's memory: its parts are taken from the front and given back all at once. The fields are
-/// the library's.
+/// An arena in the caller's memory. Allocations take memory from its front, and are given back all at once. The fields
+/// are private to the library.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Arena {
     opaque: [usize; 8],
 }
 
-/// What [`Arena`] holds.
+/// The content of [`Arena`].
 #[repr(C)]
 struct Inner {
     tag: usize,
@@ -32,17 +32,17 @@ struct Inner {
 const _: () =
     assert!(size_of::<Inner>() <= size_of::<Arena>() && align_of::<Inner>() <= align_of::<Arena>());
 
-/// How full an arena is, was at most, and how often it had no room.
+/// The use of an arena's memory now and at most, and the number of failed requests.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArenaStats {
     /// Bytes of its memory.
     pub capacity: usize,
-    /// Bytes in use now, with those that alignment skipped.
+    /// Bytes in use now, including those that alignment skipped.
     pub in_use: usize,
-    /// The most that were in use at once since `tercet_arena_init`.
+    /// Maximum of bytes in use since `tercet_arena_init`.
     pub high_water: usize,
-    /// Requests refused.
+    /// Number of failed requests.
     pub failures: u32,
 }
 
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn tercet_arena_init(
     })
 }
 
-/// Borrows an arena to look at.
+/// Borrows an arena to read it.
 ///
 /// # Safety
 /// The memory must be there, and nobody may write it, while `'a` lasts.
@@ -82,25 +82,25 @@ unsafe fn look<'a>(arena: *const Arena) -> Result<&'a Inner, Status> {
     if unsafe { (&raw const (*arena.pointer()).tag).read() } != TAG {
         return Err(Status::State);
     }
-    // SAFETY: what `tercet_arena_init` left there, since its tag is; the caller vouches for the rest.
+    // SAFETY: `tercet_arena_init` wrote it, since its tag is there; the caller vouches for the rest.
     Ok(unsafe { arena.value() })
 }
 
-/// Borrows an arena to change.
+/// Borrows an arena to change it.
 ///
 /// # Safety
 /// The memory must be there, and nobody else may use it, while `'a` lasts.
 unsafe fn open<'a>(arena: *mut Arena) -> Result<&'a mut Inner, Status> {
     // SAFETY: the caller vouches for it.
     unsafe { look(arena)? };
-    // SAFETY: `look` saw that it is one, and its borrow has ended; the caller vouches for the rest.
+    // SAFETY: `look` checked that it is one, and its borrow has ended; the caller vouches for the rest.
     Ok(unsafe { &mut *arena.cast() })
 }
 
-/// Takes `len` bytes from a multiple of `align` on, a power of two. O(1); what the bytes hold is left open.
+/// Allocates `len` bytes at a multiple of `align`, a power of two. O(1); the content of the bytes is unspecified.
 ///
-/// Null where there is no room, where `align` is no power of two and where the arena was not initialised; the first
-/// two are counted in the arena's failures. Where `len` is 0 the address is aligned, not null, and must not be
+/// Returns null if there is too little memory, if `align` is not a power of two, or if the arena was not initialised.
+/// The first two are counted in the arena's failures. If `len` is 0, the address is aligned, not null, and must not be
 /// read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_arena_alloc(
@@ -114,8 +114,8 @@ pub unsafe extern "C" fn tercet_arena_alloc(
     };
     let left = arena.capacity.saturating_sub(arena.used);
     let rest = arena.start.wrapping_add(arena.used).cast();
-    // SAFETY: `used` is at most `capacity`, so this is what is left of the memory that C gave to the arena, and none of it was
-    // handed out since the last rewind.
+    // SAFETY: `used` is at most `capacity`, so this is the remaining part of the memory that C gave to the arena, and
+    // none of it was handed out since the last rewind.
     let rest = unsafe { slice::from_raw_parts_mut(rest, left) };
     let mut scope = Scope::over(rest, arena.used, &mut arena.counts);
     match scope.alloc_bytes(len, align) {
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn tercet_arena_alloc(
     }
 }
 
-/// Notes how much is in use now, for `tercet_arena_rewind`. O(1).
+/// Stores the number of bytes in use now in `mark`, for `tercet_arena_rewind`. O(1).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_arena_mark(arena: *const Arena, mark: *mut usize) -> Status {
     Status::of(|| {
@@ -139,9 +139,9 @@ pub unsafe extern "C" fn tercet_arena_mark(arena: *const Arena, mark: *mut usize
     })
 }
 
-/// Gives back all that was taken since a mark; 0 is the mark of an empty arena. O(1).
+/// Gives back all memory allocated since a mark; 0 is the mark of an empty arena. O(1).
 ///
-/// Memory taken since must not be used any more. TERCET_STATUS_ARGUMENT for a mark beyond what is in use.
+/// The caller must not use that memory any more. Returns TERCET_STATUS_ARGUMENT for a mark beyond the bytes in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_arena_rewind(arena: *mut Arena, mark: usize) -> Status {
     Status::of(|| {
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn tercet_arena_rewind(arena: *mut Arena, mark: usize) -> 
     })
 }
 
-/// Says how full the arena is and was. O(1).
+/// Reports the arena's use of memory now and at most. O(1).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_arena_stats(arena: *const Arena, stats: *mut ArenaStats) -> Status {
     Status::of(|| {

@@ -1,4 +1,4 @@
-//! Points to their nearest centroid.
+//! Assigns points to their nearest centroid.
 
 use tercet_core::cluster::{self, Points};
 
@@ -9,7 +9,7 @@ use crate::buffer::{In, Out, apart};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nearest {
-    /// Its index, the lowest of equals.
+    /// Its index, the lowest one on ties.
     pub label: u32,
     /// The squared distance to it.
     pub distance: u32,
@@ -24,15 +24,14 @@ impl From<cluster::Nearest> for Nearest {
     }
 }
 
-/// `a * b` values, or the refusal of a table that no address can hold.
+/// Returns `a * b`, the number of a table's values, or an error if no address space can hold them.
 pub(crate) fn table(a: usize, b: usize) -> Result<usize, Status> {
     a.checked_mul(b).ok_or(Status::Limit)
 }
 
-/// Finds the nearest of `k` centroids (k * d values, row by row) to a point of `d` coordinates, 1 to 43,690. O(k *
-/// d).
+/// Finds the nearest of `k` centroids (k * d values, row by row) to a point of `d` coordinates, 1 to 43,690. O(k * d).
 ///
-/// TERCET_STATUS_EMPTY where k or d is 0, TERCET_STATUS_LIMIT above those sizes.
+/// Returns TERCET_STATUS_EMPTY if k or d is 0, and TERCET_STATUS_LIMIT above those sizes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_nearest(
     point: *const i8,
@@ -53,10 +52,10 @@ pub unsafe extern "C" fn tercet_nearest(
     })
 }
 
-/// Gives each of `n` points (n * d values, row by row) the label of its nearest centroid, the lowest of equals, and
-/// its squared distance. O(n * k * d).
+/// Computes, for each of `n` points (n * d values, row by row), the label of its nearest centroid, the lowest one on
+/// ties, and the squared distance to it. O(n * k * d).
 ///
-/// `labels` and `distances` hold n. `inertia`, the sum of the distances, may be null. Errors as of
+/// `labels` and `distances` hold n. `inertia`, the sum of the distances, may be null. Errors are those of
 /// `tercet_nearest`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_assign(

@@ -1,8 +1,8 @@
-//! What C brings, checked before any of it is borrowed.
+//! Checks the memory that C provides before any of it is borrowed.
 //!
-//! A pointer and a length become an [`In`] or an [`Out`] if they could be a buffer at all; [`apart`] then says
-//! whether the outputs of a call are apart from all else. Only after that does a call borrow, and what is left to
-//! trust is what C alone can know: that the memory is there, and that nobody else uses it meanwhile.
+//! A pointer and a length become an [`In`] or an [`Out`] if they could be a buffer at all. Then [`apart`] checks that
+//! the outputs of a call do not overlap each other or the inputs. Only after that does a call borrow. The remaining
+//! conditions are those that only C can know: that the memory is there, and that nobody else uses it meanwhile.
 
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -11,10 +11,10 @@ use core::slice;
 
 use crate::Status;
 
-/// Types every bit pattern of which is a value, so that memory of any content may be borrowed as them.
+/// Types for which every bit pattern is a value, so that memory with any content may be borrowed as them.
 ///
 /// # Safety
-/// That must hold.
+/// Every bit pattern must be a value of the type.
 pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: every pattern of an integer or a float is a value.
@@ -34,7 +34,7 @@ unsafe impl Plain for usize {}
 // SAFETY: as above.
 unsafe impl Plain for f32 {}
 
-/// Addresses of a buffer.
+/// Range of addresses of a buffer.
 pub(crate) type Span = Range<usize>;
 
 /// A buffer to read.
@@ -50,8 +50,8 @@ pub(crate) struct Out<T> {
     len: usize,
 }
 
-/// A pointer that could begin `len` values of `T`: aligned, not null unless there are none, with its end within the
-/// addresses.
+/// Checks that `start` could begin `len` values of `T`: it is aligned, not null unless there are no values, and their
+/// end is within the address space.
 fn check<T>(start: *mut T, len: usize) -> Result<NonNull<T>, Status> {
     if len == 0 {
         return Ok(NonNull::dangling());
@@ -75,17 +75,17 @@ fn span<T>(start: NonNull<T>, len: usize) -> Span {
 }
 
 impl<T> In<T> {
-    /// `len` values; `start` may be null where there are none.
+    /// Makes a buffer of `len` values; `start` may be null if there are none.
     pub(crate) fn new(start: *const T, len: usize) -> Result<Self, Status> {
         check(start.cast_mut(), len).map(|start| Self { start, len })
     }
 
-    /// One value.
+    /// Makes a buffer of one value.
     pub(crate) fn one(start: *const T) -> Result<Self, Status> {
         Self::new(start, 1)
     }
 
-    /// Where it lies.
+    /// Returns its addresses.
     pub(crate) fn span(&self) -> Span {
         span(self.start, self.len)
     }
@@ -105,35 +105,35 @@ impl<T> In<T> {
     /// Borrows the first value.
     ///
     /// # Safety
-    /// As for [`In::slice`]; and there must be one, of a content that is a `T`.
+    /// As for [`In::slice`]; and there must be a first value, whose content is a `T`.
     pub(crate) unsafe fn value<'a>(self) -> &'a T {
         // SAFETY: `check` saw to null and alignment, and the caller vouches for the rest.
         unsafe { self.start.as_ref() }
     }
 
-    /// Its address.
+    /// Returns its address.
     pub(crate) fn pointer(&self) -> *const T {
         self.start.as_ptr()
     }
 }
 
 impl<T> Out<T> {
-    /// `len` values; `start` may be null where there are none.
+    /// Makes a buffer of `len` values; `start` may be null if there are none.
     pub(crate) fn new(start: *mut T, len: usize) -> Result<Self, Status> {
         check(start, len).map(|start| Self { start, len })
     }
 
-    /// One value.
+    /// Makes a buffer of one value.
     pub(crate) fn one(start: *mut T) -> Result<Self, Status> {
         Self::new(start, 1)
     }
 
-    /// One value that the caller may not want: null is taken.
+    /// Makes a buffer of one optional value: if `start` is null, the caller does not want it.
     pub(crate) fn optional(start: *mut T) -> Result<Self, Status> {
         Self::new(start, usize::from(!start.is_null()))
     }
 
-    /// Where it lies.
+    /// Returns its addresses.
     pub(crate) fn span(&self) -> Span {
         span(self.start, self.len)
     }
@@ -141,8 +141,8 @@ impl<T> Out<T> {
     /// Borrows it.
     ///
     /// # Safety
-    /// The memory must be there, and nobody else may use it, while `'a` lasts; [`apart`] must have found it apart
-    /// from what else is borrowed.
+    /// The memory must be there, and nobody else may use it, while `'a` lasts; [`apart`] must have found that it does
+    /// not overlap the other borrowed buffers.
     pub(crate) unsafe fn slice<'a>(self) -> &'a mut [T]
     where
         T: Plain,
@@ -151,12 +151,12 @@ impl<T> Out<T> {
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 
-    /// How many values it has room for.
+    /// Returns the number of values that it has room for.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Borrows it as bytes that hold nothing yet.
+    /// Borrows it as uninitialised bytes.
     ///
     /// # Safety
     /// As for [`Out::slice`].
@@ -178,13 +178,13 @@ impl<T> Out<T> {
         }
     }
 
-    /// Its address.
+    /// Returns its address.
     pub(crate) fn pointer(&self) -> *mut T {
         self.start.as_ptr()
     }
 }
 
-/// Refuses outputs that share a byte with another output or with an input. Inputs may overlap one another.
+/// Returns an error if an output shares a byte with another output or with an input. Inputs may overlap one another.
 pub(crate) fn apart<const O: usize, const I: usize>(
     outputs: [Span; O],
     inputs: [Span; I],

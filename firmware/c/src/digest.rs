@@ -1,16 +1,16 @@
-//! The digest that Tercet's conformance table holds.
+//! The digest of Tercet's conformance table.
 
 use tercet_core::conformance::Digest;
 
 use crate::Status;
 use crate::buffer::{In, Out, apart};
 
-/// The digest of nothing; what a digest starts as.
+/// The digest of nothing: the initial value of a digest.
 pub const TERCET_DIGEST: u64 = 0xCBF2_9CE4_8422_2325;
 
-/// Feeds bytes to a digest: 64-bit FNV-1a, which catches differences and does not resist attackers.
+/// Adds bytes to a digest: 64-bit FNV-1a, which detects differences but does not resist attackers.
 ///
-/// O(len). `bytes` may be null where `len` is 0.
+/// O(len). `bytes` may be null if `len` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_digest_bytes(
     digest: *mut u64,
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn tercet_digest_bytes(
     })
 }
 
-/// Feeds an integer to a digest, as its eight bytes from the lowest on, whatever the machine's order.
+/// Adds an integer to a digest as its eight bytes, the lowest first, on machines of any byte order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_digest_u64(digest: *mut u64, value: u64) -> Status {
     let bytes = value.to_le_bytes();

@@ -1,4 +1,4 @@
-//! Lloyd's k-means over memory that C brings.
+//! Lloyd's k-means in memory that C provides.
 
 use tercet_core::cluster::{self, Init, Kmeans, Lloyd, Points, Steps, Stop, Update};
 use tercet_core::engine::Buffers;
@@ -9,7 +9,7 @@ use crate::Status;
 use crate::assign::table;
 use crate::buffer::{In, Out, apart};
 
-/// How `tercet_kmeans` chooses its first centroids.
+/// The choice of the first centroids by `tercet_kmeans`.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KmeansInit {
@@ -17,66 +17,68 @@ pub enum KmeansInit {
     Greedy = 0,
     /// k-means++ as published.
     PlusPlus = 1,
-    /// Distinct points at random.
+    /// Random distinct points.
     Random = 2,
 }
 
-/// Why `tercet_kmeans` ended.
+/// The reason why `tercet_kmeans` ended.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KmeansStop {
     /// No label changed.
     Labels = 0,
-    /// Labels changed and the inertia did not.
+    /// Labels changed, but the inertia did not.
     Inertia = 1,
     /// The inertia fell by no more than the tolerance.
     Tolerance = 2,
-    /// The steps ran out.
+    /// The maximum number of steps was reached.
     Iterations = 3,
 }
 
-/// What `tercet_kmeans` does. All zeros but `max_iter` is one run to the end from greedy seeds.
+/// The options of `tercet_kmeans`. If all but `max_iter` are zero, it does one complete run from greedy seeds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KmeansOptions {
-    /// Seeds the draws: the same seed gives the same bits on every machine.
+    /// Seed of the random numbers: the same seed gives the same bits on every machine.
     pub seed: u64,
     /// A `tercet_kmeans_init`.
     pub init: u32,
-    /// Runs, the best of which is returned; 0 counts as 1.
+    /// Number of runs, of which the best is returned; 0 counts as 1.
     pub restarts: u32,
-    /// The most steps of a run; 300 is usual.
+    /// Maximum number of steps per run; 300 is usual.
     pub max_iter: u32,
-    /// A run ends where the inertia fell by no more than that many millionths of itself in a step.
+    /// A run ends if a step lowers the inertia by no more than this many millionths of it.
     pub tol_ppm: u32,
 }
 
-/// How clustering went.
+/// The outcome of clustering.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KmeansOutcome {
     /// The sum of the squared distances.
     pub inertia: u64,
-    /// How often an empty cluster was given the coordinates of a far point.
+    /// Number of times that an empty cluster got the coordinates of a far point.
     pub reseeded: u64,
-    /// Steps taken.
+    /// Number of steps.
     pub iterations: u32,
     /// A `tercet_kmeans_stop`.
     pub stop: u32,
-    /// Clusters without members: fewer distinct points than clusters.
+    /// Number of clusters without members, if there are fewer distinct points than clusters.
     pub empty: usize,
 }
 
-/// The most points: sums of 32 bits stay exact below 2^24.
+/// Maximum number of points: sums of 32 bits stay exact below 2^24.
 const MAX_POINTS: usize = (1 << 24) - 1;
 
-/// Clusters `n` points of `d` coordinates (n * d values, row by row) into `k`, exactly: the same bits on every
-/// machine.
+/// Clusters `n` points of `d` coordinates (n * d values, row by row) into `k` clusters, exactly: the same bits on
+/// every machine.
 ///
-/// Points: 1 to 2^24 - 1; k: 1 to n; d: 1 to 43,690. `options` may be null: one run to the end, seed 0. Gives
-/// `centroids` (k * d), and the `labels` and squared `distances` (n each) to them. `scratch` holds at least
-/// `TERCET_KMEANS_WORDS(k, d)` words; what it held does not matter. `outcome` may be null. O(n * k * d) a step.
-/// TERCET_STATUS_SCRATCH, TERCET_STATUS_ARGUMENT for a k or an init outside their ranges.
+/// Points: 1 to 2^24 - 1; k: 1 to n; d: 1 to 43,690. `options` may be null: one complete run with seed 0. Writes the
+/// `centroids` (k * d), and the `labels` and the squared `distances` to them (n each). `scratch` holds at least
+/// `TERCET_KMEANS_WORDS(k, d)` words with any content. `outcome` may be null. O(n * k * d) per step.
+///
+/// Returns TERCET_STATUS_SCRATCH if there are too few words, and TERCET_STATUS_ARGUMENT for a k or an init outside its
+/// range.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_kmeans(
     points: *const i8,

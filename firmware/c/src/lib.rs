@@ -5,7 +5,7 @@
     reason = "the page above states once what every function asks of its caller; what can be checked is checked"
 )]
 
-// On a desk, std brings the panic handler; on bare metal `panic` does.
+// On a desktop, std provides the panic handler; on bare metal `panic` does.
 #[cfg(not(target_os = "none"))]
 extern crate std;
 

@@ -1,4 +1,4 @@
-//! Integer networks, run from a GGUF file where it lies.
+//! Integer networks, run in place from a GGUF file.
 
 use core::mem::align_of;
 use core::slice;
@@ -11,20 +11,20 @@ use tercet_core::scalar::Only;
 use crate::Status;
 use crate::buffer::{In, Out, apart};
 
-/// The most layers of a network.
+/// Maximum number of layers of a network.
 pub const TERCET_NETWORK_LAYERS: usize = 8;
 
-/// `TKN1`: the first word of a network that was opened.
+/// `TKN1`: the first word of an open network.
 const TAG: usize = u32::from_le_bytes(*b"TKN1") as usize;
 
-/// A network, borrowed from its file. The fields are the library's.
+/// A network, borrowed from its file. The fields are private to the library.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Network {
     opaque: [usize; 192],
 }
 
-/// What [`Network`] holds.
+/// The content of [`Network`].
 #[repr(C)]
 struct Inner {
     tag: usize,
@@ -39,17 +39,17 @@ const _: () = assert!(
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NetworkSizes {
-    /// Layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Inputs of the first layer.
+    /// Number of inputs of the first layer.
     pub inputs: usize,
-    /// Outputs of the last layer.
+    /// Number of outputs of the last layer.
     pub outputs: usize,
     /// Words of scratch that a run needs.
     pub words: usize,
-    /// Words of scratch beyond which a run gets no faster.
+    /// Words of scratch above which a run gets no faster.
     pub fast_words: usize,
-    /// What 1 in the input stands for.
+    /// The value of 1 in the input.
     pub input_scale: f32,
 }
 
@@ -78,10 +78,12 @@ const LAYOUTS: u32 = {
 /// Opens the network in `file`, a whole GGUF file of `len` bytes at any address, in flash or in memory. `tercet
 /// network build` makes such files.
 ///
-/// Nothing is copied: the file must stay where it is, unchanged, for as long as the network is used. One scan
-/// checks all of it, so a damaged or hostile file is refused and never read out of bounds. O(layers * (keys +
-/// tensors) + weights). TERCET_STATUS_FILE, TERCET_STATUS_NETWORK, TERCET_STATUS_LAYERS; `tercet network` names
-/// what is wrong with a file.
+/// Nothing is copied: the file must stay where it is, unchanged, for as long as the network is used. One pass checks
+/// the whole file, so a damaged or hostile file is refused and never read out of bounds. O(layers * (keys + tensors) +
+/// weights).
+///
+/// Returns TERCET_STATUS_FILE, TERCET_STATUS_NETWORK or TERCET_STATUS_LAYERS for a faulty file; `tercet network`
+/// reports the fault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_network_open(
     network: *mut Network,
@@ -93,8 +95,8 @@ pub unsafe extern "C" fn tercet_network_open(
         let file = In::new(file, len)?;
         apart([out.span()], [file.span()])?;
         let inner = Out::one(out.pointer().cast::<Inner>())?;
-        // SAFETY: checked, and `Inner` begins with its tag; C vouches that the memory is there and not in use. Refused below,
-        // nothing is left that later calls would take for a network.
+        // SAFETY: checked, and `Inner` begins with its tag; C vouches that the memory is there and not in use. If the
+        // file is refused below, later calls do not take the memory for a network.
         unsafe { (&raw mut (*inner.pointer()).tag).write(0) };
         // SAFETY: checked; C vouches that the file stays as it is while the network is used.
         let network = CoreNetwork::new(unsafe { file.slice() })?;
@@ -116,16 +118,16 @@ unsafe fn open<'a>(
     if unsafe { (&raw const (*network.pointer()).tag).read() } != TAG {
         return Err(Status::State);
     }
-    // SAFETY: what `tercet_network_open` left there, since its tag is; the caller vouches for the rest.
+    // SAFETY: `tercet_network_open` wrote it, since its tag is there; the caller vouches for the rest.
     Ok(unsafe { &network.value().network })
 }
 
-/// Words of scratch for the activations.
+/// Returns the words of scratch for the activations.
 fn activation_words(network: &CoreNetwork<'_, TERCET_NETWORK_LAYERS>) -> usize {
     network.activations_len().div_ceil(size_of::<u32>())
 }
 
-/// Says how large a network is and what its runs need. O(layers).
+/// Reports a network's sizes and the needs of its runs. O(layers).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_network_sizes(
     network: *const Network,
@@ -151,9 +153,10 @@ pub unsafe extern "C" fn tercet_network_sizes(
     })
 }
 
-/// Rounds `len` floats, one for each input, to the codes that `tercet_network_run` takes: x / input_scale, half to
-/// even, within
-/// -127 to 127. TERCET_STATUS_NOT_FINITE, and then codes mean nothing.
+/// Rounds `len` floats, one per input, to the codes that `tercet_network_run` takes: x / input_scale, half to even,
+/// within -127 to 127.
+///
+/// Returns TERCET_STATUS_NOT_FINITE for a NaN or an infinity; the codes are then meaningless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_network_quantize(
     network: *const Network,
@@ -174,11 +177,12 @@ pub unsafe extern "C" fn tercet_network_quantize(
     })
 }
 
-/// Runs the network: `inputs` activations of -127 to 127 in, `outputs` exact sums out, the same on every machine.
+/// Runs the network on `inputs` activations of -127 to 127. Writes `outputs` exact sums, the same on every machine.
 ///
-/// `scratch` holds at least `words` of `tercet_network_sizes`; what it held does not matter. O(weights).
-/// TERCET_STATUS_LENGTH unless both lengths are the network's; TERCET_STATUS_SCRATCH; TERCET_STATUS_NOT_SYMMETRIC;
-/// TERCET_STATUS_LAYOUT.
+/// `scratch` holds at least `words` of `tercet_network_sizes` words with any content. O(weights).
+///
+/// Returns TERCET_STATUS_LENGTH unless both lengths are the network's, TERCET_STATUS_SCRATCH,
+/// TERCET_STATUS_NOT_SYMMETRIC or TERCET_STATUS_LAYOUT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_network_run(
     network: *const Network,
@@ -214,7 +218,7 @@ fn bytes_of(words: &mut [u32]) -> &mut [i8] {
     unsafe { slice::from_raw_parts_mut(words.as_mut_ptr().cast(), len) }
 }
 
-/// Finds the class: the row of the largest logit, the lowest of equals. `sums` are those of a run.
+/// Finds the class: the row of the largest logit, the lowest one on ties. `sums` are those of a run.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_network_class(
     network: *const Network,
@@ -263,8 +267,8 @@ pub unsafe extern "C" fn tercet_network_logits(
     })
 }
 
-/// Feeds sums to a digest, in order: what `tercet network run --digest` prints of an input, from `TERCET_DIGEST`
-/// on.
+/// Adds sums to a digest, in order. From `TERCET_DIGEST` on, this is the digest of an input that `tercet network run
+/// --digest` prints.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_network_digest(
     digest: *mut u64,

@@ -1,4 +1,4 @@
-//! Clusters that follow a stream, over memory that C brings.
+//! Clusters that follow a stream, in memory that C provides.
 
 use tercet_core::cluster::{OnlineHead, OnlineMut, OnlineRef};
 
@@ -9,14 +9,14 @@ use crate::buffer::{In, Out, apart};
 /// `TKC1`: the first word of clusters that were initialised.
 const TAG: u32 = u32::from_le_bytes(*b"TKC1");
 
-/// k clusters of d coordinates that follow a stream, with no history: in `TERCET_ONLINE_WORDS(k, d)` words of the
-/// caller's memory.
+/// k clusters of d coordinates that follow a stream, without storing its points, in `TERCET_ONLINE_WORDS(k, d)` words
+/// of the caller's memory.
 #[derive(Debug)]
 pub struct Online {
     _private: (),
 }
 
-/// What lies before the sums (k * d), the counts (k) and the centroids (k * d bytes).
+/// The part before the sums (k * d), the counts (k) and the centroids (k * d bytes).
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Head {
@@ -30,7 +30,7 @@ struct Head {
 const HEAD: usize = 5;
 const _: () = assert!(size_of::<Head>() == 4 * HEAD && align_of::<Head>() == 4);
 
-/// Words of clusters: `TERCET_ONLINE_WORDS`.
+/// Returns the words of clusters: `TERCET_ONLINE_WORDS`.
 fn words(k: usize, d: usize) -> Result<usize, Status> {
     let cells = table(k, d)?;
     let centroids = cells.div_ceil(4);
@@ -41,40 +41,40 @@ fn words(k: usize, d: usize) -> Result<usize, Status> {
     sum.ok_or(Status::Limit)
 }
 
-/// What became of a point that `tercet_online_observe` took.
+/// The outcome of a point given to `tercet_online_observe`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// The cluster it joined; the lowest of equally near ones.
+    /// The cluster that it joined; the lowest one on ties.
     pub label: u32,
-    /// Its squared distance to that cluster's centroid as it was before; 0 for a seed.
+    /// Its squared distance to that cluster's centroid before it joined; 0 for a seed.
     pub distance: u32,
-    /// Whether it became the first point of its cluster.
+    /// True if it became the first point of its cluster.
     pub seed: bool,
 }
 
-/// Clusters to look at. The pointers lead into the clusters' own memory and hold until that is initialised anew;
-/// what they point to changes with every observation.
+/// Read access to clusters. The pointers point into the clusters' own memory and are valid until that is initialised
+/// again. The values that they point to change with every observation.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct OnlineView {
-    /// Clusters that there may be.
+    /// Maximum number of clusters.
     pub k: usize,
-    /// Coordinates of a point.
+    /// Number of coordinates per point.
     pub d: usize,
-    /// Clusters that have a centroid.
+    /// Number of clusters that have a centroid.
     pub used: usize,
     /// The count at which a cluster's sum and count are halved.
     pub cap: u32,
-    /// k * d, row by row, of which `used` rows mean something: rounded means, halves away from zero.
+    /// k * d values, row by row, of which the first `used` rows are valid: rounded means, halves away from zero.
     pub centroids: *const i8,
-    /// k * d: the sum of each cluster's points, as far as they are not forgotten.
+    /// k * d values: the sum of each cluster's points, as far as they are not forgotten.
     pub sums: *const i32,
-    /// k: how many points each sum stands for.
+    /// k values: the number of points in each sum.
     pub counts: *const u32,
 }
 
-/// Where the parts of initialised clusters lie.
+/// The addresses of the parts of initialised clusters.
 struct Parts {
     head: *mut Head,
     sums: Out<i32>,
@@ -84,7 +84,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Finds them.
+    /// Finds the parts.
     ///
     /// # Safety
     /// The memory must be there, and nobody may write it during the call.
@@ -109,12 +109,12 @@ impl Parts {
         })
     }
 
-    /// Addresses from the first byte to the last.
+    /// Returns the addresses from the first byte to the last.
     fn span(&self) -> core::ops::Range<usize> {
         self.head.addr()..self.centroids.span().end
     }
 
-    /// Borrows them to change.
+    /// Borrows the parts to change them.
     ///
     /// # Safety
     /// The memory must be there, and nobody else may use it, while `'a` lasts.
@@ -133,7 +133,7 @@ impl Parts {
         Ok(OnlineMut::new(self.d, head, sums, counts, centroids)?)
     }
 
-    /// Borrows them to look at.
+    /// Borrows the parts to read them.
     ///
     /// # Safety
     /// The memory must be there, and nobody may write it, while `'a` lasts.
@@ -150,12 +150,13 @@ impl Parts {
     }
 }
 
-/// Makes `k` clusters of `d` coordinates (1 to 43,690) in `memory`, at least `TERCET_ONLINE_WORDS(k, d)` words,
-/// with no centroid yet: the first k distinct points found them.
+/// Makes `k` clusters of `d` coordinates (1 to 43,690) in `memory`, at least `TERCET_ONLINE_WORDS(k, d)` words. They
+/// have no centroids yet; the first k distinct points found them.
 ///
-/// `clusters` gets the address by which the other calls know them; the memory belongs to them until the caller
-/// stops using them. They live in that memory alone, so there is nothing to free. O(k * d). TERCET_STATUS_SCRATCH
-/// where there are too few words.
+/// `clusters` gets the address that the other calls take. The memory belongs to the clusters until the caller stops
+/// using them. They have no other memory, so there is nothing to free. O(k * d).
+///
+/// Returns TERCET_STATUS_SCRATCH if there are too few words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_init(
     memory: *mut u32,
@@ -182,7 +183,7 @@ pub unsafe extern "C" fn tercet_online_init(
         unsafe {
             memory.slice().fill(0);
             start.cast::<Head>().write(head);
-            // Refused for their size: nothing is left that later calls would take for clusters.
+            // If the size is refused, later calls do not take the memory for clusters.
             if let Err(status) = Parts::find(start.cast()).and_then(|parts| parts.look()) {
                 start.write(0);
                 return Err(status);
@@ -193,8 +194,8 @@ pub unsafe extern "C" fn tercet_online_init(
     })
 }
 
-/// Starts over from given centroids, k * d values in `len`, each of which counts as `weight` points, less than the
-/// cap (else TERCET_STATUS_ARGUMENT). With weight 0 the first point of a cluster replaces its centroid. O(k * d).
+/// Restarts from given centroids, k * d values in `len`. Each counts as `weight` points, fewer than the cap (else
+/// TERCET_STATUS_ARGUMENT). With weight 0 the first point of a cluster replaces its centroid. O(k * d).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_restart(
     clusters: *mut Online,
@@ -212,16 +213,16 @@ pub unsafe extern "C" fn tercet_online_restart(
     })
 }
 
-/// Sets the count at which a cluster's sum and count are halved, 2 to 2^24 (which it is at first): a smaller one
-/// forgets the past sooner. O(k * d). TERCET_STATUS_ARGUMENT outside that.
+/// Sets the count at which a cluster's sum and count are halved, 2 to 2^24; the initial value is 2^24. A smaller count
+/// forgets the past sooner. O(k * d). Returns TERCET_STATUS_ARGUMENT outside that range.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_set_cap(clusters: *mut Online, cap: u32) -> Status {
     // SAFETY: C vouches that the clusters are there and not in use.
     Status::of(|| unsafe { Ok(Parts::find(clusters)?.change()?.set_cap(cap)?) })
 }
 
-/// Takes up a point of `len` = d coordinates and says where it went. O(k * d), with d divisions. `seen` may be
-/// null.
+/// Adds a point of `len` = d coordinates to a cluster and reports the cluster in `seen`, which may be null. O(k * d),
+/// with d divisions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_observe(
     clusters: *mut Online,
@@ -247,7 +248,7 @@ pub unsafe extern "C" fn tercet_online_observe(
     })
 }
 
-/// Finds the nearest centroid to a point of `len` = d coordinates; nothing changes. O(k * d).
+/// Finds the nearest centroid to a point of `len` = d coordinates without any change. O(k * d). Returns
 /// TERCET_STATUS_NO_CLUSTERS before the first observation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_predict(
@@ -269,7 +270,7 @@ pub unsafe extern "C" fn tercet_online_predict(
     })
 }
 
-/// Shows centroids, sums and counts where they lie. O(1).
+/// Gives read access to centroids, sums and counts in place. O(1).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_view(
     clusters: *const Online,
@@ -302,7 +303,7 @@ pub unsafe extern "C" fn tercet_online_view(
     })
 }
 
-/// Writes the clusters into `len` = `TERCET_ONLINE_SAVED(k, d)` bytes: the same on every machine, for flash or for
+/// Writes the clusters into `len` = `TERCET_ONLINE_SAVED(k, d)` bytes, the same on every machine, for flash or for
 /// another computer. O(k * d).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_save(
@@ -320,9 +321,9 @@ pub unsafe extern "C" fn tercet_online_save(
     })
 }
 
-/// Takes the clusters from what `tercet_online_save` wrote for the same k and d. Any bytes may come; where they are
-/// refused (TERCET_STATUS_SAVED), nothing changes. There is no checksum: flash that can tear wants one around it.
-/// O(k * d).
+/// Reads clusters that `tercet_online_save` wrote for the same k and d. The bytes may be arbitrary; if they are
+/// refused (TERCET_STATUS_SAVED), nothing changes. There is no checksum: add one for flash whose writes can be
+/// interrupted. O(k * d).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_load(
     clusters: *mut Online,

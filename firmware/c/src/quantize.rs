@@ -1,4 +1,4 @@
-//! f32 to int8, int4 and ternary codes, and back.
+//! Quantizes f32 to int8, int4 and ternary codes, and back.
 
 use core::mem::MaybeUninit;
 
@@ -11,27 +11,27 @@ use tercet_core::scalar::Tensor;
 use crate::Status;
 use crate::buffer::{In, Out, apart};
 
-/// Which values become -1 and +1.
+/// The rule by which values become -1 and +1.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TernaryRule {
-    /// From half of the largest magnitude on, which is the scale: ggml's rule.
+    /// Values of at least half of the largest magnitude, which is the scale: ggml's rule.
     AbsMax = 0,
-    /// Above half of the mean magnitude, which is the scale: BitNet b1.58.
+    /// Values above half of the mean magnitude, which is the scale: BitNet b1.58.
     AbsMean = 1,
-    /// Above 0.7 of the mean magnitude; the scale is the mean of the coded ones: Ternary Weight Networks.
+    /// Values above 0.7 of the mean magnitude; the scale is the mean of the coded ones: Ternary Weight Networks.
     Twn = 2,
-    /// The least squared error any ternary code can have; the scale is the mean of the coded ones.
+    /// Least squared error of all ternary codes; the scale is the mean of the coded ones.
     Optimal = 3,
 }
 
-/// Where the scale of ternary codes comes from.
+/// The source of the scale of ternary codes.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TernaryScale {
-    /// The rule's own.
+    /// The rule's own scale.
     Rule = 0,
-    /// The one of least squared error: the mean of the magnitudes that got a code.
+    /// The scale of least squared error: the mean of the magnitudes that got a code.
     LeastSquares = 1,
 }
 
@@ -39,7 +39,7 @@ pub enum TernaryScale {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grid {
-    /// Distance between neighbours, finite and not negative; 0 sends all to the zero point.
+    /// Distance between neighbours, finite and not negative; 0 maps all values to the zero point.
     pub scale: f32,
     /// The code of 0.0, within `low` to `high`.
     pub zero_point: i8,
@@ -49,25 +49,25 @@ pub struct Grid {
     pub high: i8,
 }
 
-/// What quantizing did, counted over the groups.
+/// The outcome of quantizing, counted over the groups.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuantizeReport {
-    /// Groups quantized.
+    /// Number of groups.
     pub groups: u64,
-    /// Groups of zeros only: scale 0.
+    /// Number of groups of zeros only: scale 0.
     pub zero: u64,
-    /// Groups that became zeros because their scale does not fit a float, though some value was not 0.
+    /// Number of groups that became zeros because their scale does not fit a float, though some value was not 0.
     pub flushed: u64,
-    /// Codes other than the zero point.
+    /// Number of codes other than the zero point.
     pub coded: u64,
-    /// Values that the grid's ends clipped by at least half a step.
+    /// Number of values that the grid's ends clipped by at least half a step.
     pub clipped: u64,
     /// With TERCET_STATUS_NOT_FINITE, the index of the first such value; else 0.
     pub not_finite: u64,
 }
 
-/// The buffers of a call, as C gave them.
+/// The buffers of a call, as C provided them.
 struct Call {
     values: *const f32,
     codes: *mut i8,
@@ -80,7 +80,7 @@ struct Call {
     report: *mut QuantizeReport,
 }
 
-/// The same, borrowed.
+/// The same buffers, borrowed.
 struct Lent<'a> {
     values: &'a [f32],
     codes: &'a mut [i8],
@@ -92,7 +92,7 @@ struct Lent<'a> {
 }
 
 impl Call {
-    /// Checks all of it and borrows it.
+    /// Checks and borrows all of them.
     fn lend<'a>(self) -> Result<Lent<'a>, Status> {
         let (values, codes) = (
             In::new(self.values, self.len)?,
@@ -144,9 +144,8 @@ impl Call {
         Ok(())
     }
 
-    /// Does what core's driver does where a group's grid follows from its values and their largest magnitude:
-    /// without the exact sums and the search that ternary rules need, which a program of int8 alone then does not
-    /// link.
+    /// Does the same as core's driver if a group's grid follows from its values and their largest magnitude. It omits
+    /// the exact sums and the search of ternary rules, so that a program of int8 alone does not link them.
     fn run_on_grids(
         self,
         grid_of: impl Fn(&[f32], f32) -> Result<quant::Grid, QuantError>,
@@ -196,15 +195,15 @@ impl Lent<'_> {
     }
 }
 
-/// The smallest and the largest of finite values.
+/// Returns the smallest and the largest of finite values and 0.
 fn range(values: &[f32]) -> (f32, f32) {
-    // Plain comparisons, whose ties of zeros do not matter to a grid.
+    // Plain comparisons; which of two zeros is chosen does not matter to a grid.
     values.iter().fold((0.0, 0.0), |(min, max), &x| {
         (if x < min { x } else { min }, if x > max { x } else { max })
     })
 }
 
-/// What the caller hears about it.
+/// Returns the report for the caller.
 fn report_of(done: &Result<quant::Report, QuantError>) -> QuantizeReport {
     match *done {
         Ok(done) => QuantizeReport {
@@ -223,7 +222,7 @@ fn report_of(done: &Result<quant::Report, QuantError>) -> QuantizeReport {
     }
 }
 
-/// `len` values in `groups` groups of one length.
+/// Returns the groups of `len` values in `groups` groups of equal length.
 fn groups_of(len: usize, groups: usize) -> Result<Groups, Status> {
     match len.checked_rem(groups) {
         _ if len == 0 => Err(Status::Empty),
@@ -235,13 +234,14 @@ fn groups_of(len: usize, groups: usize) -> Result<Groups, Status> {
     }
 }
 
-/// Quantizes `len` values in `groups` groups of neighbours on symmetric grids: codes -limit to limit, one scale a
+/// Quantizes `len` values in `groups` groups of neighbours on symmetric grids: codes -limit to limit, one scale per
 /// group.
 ///
-/// `limit` is 127 for int8 and 7 for int4. A group's scale is max|x| / limit, its codes x / scale rounded half to
-/// even: those of ONNX QuantizeLinear. `codes` holds `len`, `scales` holds `groups`. `report` may be null. Two
-/// passes. TERCET_STATUS_LENGTH unless `groups` divides `len`; TERCET_STATUS_ARGUMENT for a limit that is not
-/// positive; TERCET_STATUS_NOT_FINITE, and then outputs mean nothing.
+/// `limit` is 127 for int8 and 7 for int4. A group's scale is max|x| / limit. Its codes are x / scale rounded half to
+/// even: those of ONNX QuantizeLinear. `codes` holds `len`, `scales` holds `groups`. `report` may be null. Two passes.
+///
+/// Returns TERCET_STATUS_LENGTH unless `groups` divides `len`; TERCET_STATUS_ARGUMENT for a limit that is not
+/// positive; TERCET_STATUS_NOT_FINITE for a NaN or an infinity, and then the outputs are meaningless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_quantize_symmetric(
     values: *const f32,
@@ -267,11 +267,11 @@ pub unsafe extern "C" fn tercet_quantize_symmetric(
     Status::of(|| call.run_on_grids(grid_of))
 }
 
-/// Quantizes `len` values in `groups` groups of neighbours to int8 with a zero point: codes -128 to 127 over the
-/// range of each group, widened to hold 0, as ONNX DynamicQuantizeLinear chooses it.
+/// Quantizes `len` values in `groups` groups of neighbours to int8 with a zero point: codes -128 to 127 over the range
+/// of each group, widened to contain 0, as ONNX DynamicQuantizeLinear chooses it.
 ///
-/// `codes` holds `len`, `scales` and `zero_points` hold `groups`. `report` may be null. Two passes. Errors as of
-/// `tercet_quantize_symmetric`.
+/// `codes` holds `len`, `scales` and `zero_points` hold `groups`. `report` may be null. Two passes. Errors are those
+/// of `tercet_quantize_symmetric`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_quantize_affine(
     values: *const f32,
@@ -300,13 +300,14 @@ pub unsafe extern "C" fn tercet_quantize_affine(
     Status::of(|| call.run_on_grids(grid_of))
 }
 
-/// Quantizes `len` values in `groups` groups of neighbours to -1, 0 and +1, one scale a group.
+/// Quantizes `len` values in `groups` groups of neighbours to -1, 0 and +1, one scale per group.
 ///
-/// `rule` is a `tercet_ternary_rule`, `scale` a `tercet_ternary_scale`. `codes` holds `len`, `scales` holds
-/// `groups`. `scratch` may be null with `scratch_len` 0, but for the optimal rule over groups of more than 256
-/// values, which needs `TERCET_TERNARY_WORDS` words at least and takes fewer passes with more. `report` may be
-/// null. The optimal rule takes 1.2 KiB of stack for groups up to 256 values. Errors as of
-/// `tercet_quantize_symmetric`, and TERCET_STATUS_SCRATCH.
+/// `rule` is a `tercet_ternary_rule`, `scale` a `tercet_ternary_scale`. `codes` holds `len`, `scales` holds `groups`.
+/// `report` may be null. `scratch` may be null with `scratch_len` 0, except for the optimal rule with groups of more
+/// than 256 values, which needs at least `TERCET_TERNARY_WORDS` words and takes fewer passes with more. For groups of
+/// up to 256 values the optimal rule takes 1.2 KiB of stack.
+///
+/// Errors are those of `tercet_quantize_symmetric`, and TERCET_STATUS_SCRATCH.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_quantize_ternary(
     values: *const f32,
@@ -357,10 +358,10 @@ fn ternary(rule: u32, scale: u32) -> Result<Method, Status> {
     })
 }
 
-/// Quantizes `len` values on one given grid, as calibration finds it: x / scale rounded half to even, plus the zero
-/// point, within low to high.
+/// Quantizes `len` values on one given grid, for example from calibration: x / scale rounded half to even, plus the
+/// zero point, within low to high. `report` may be null.
 ///
-/// `report` may be null. TERCET_STATUS_ARGUMENT for a grid that is none; TERCET_STATUS_NOT_FINITE.
+/// Returns TERCET_STATUS_ARGUMENT for an invalid grid, and TERCET_STATUS_NOT_FINITE for a NaN or an infinity.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_quantize_fixed(
     values: *const f32,
@@ -399,8 +400,7 @@ pub unsafe extern "C" fn tercet_quantize_fixed(
     })
 }
 
-/// Writes `len` values (code - zero point) * scale, of `groups` groups; `zero_points` may be null and stands for
-/// zeros then.
+/// Writes `len` values (code - zero point) * scale, in `groups` groups. If `zero_points` is null, all are 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_dequantize(
     codes: *const i8,

@@ -1,4 +1,4 @@
-//! What a call answers.
+//! The results of calls.
 
 use core::ffi::{CStr, c_char};
 
@@ -7,27 +7,27 @@ use tercet_core::linear::LinearError;
 use tercet_core::linear::network::NetworkError;
 use tercet_core::quant::QuantError;
 
-/// What every call that can fail returns; 0 is success. Numbers never change their meaning; new ones may come.
+/// The result of every call that can fail; 0 is success. Numbers never change their meaning; new ones may be added.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Done.
+    /// Success.
     Ok = 0,
-    /// A pointer is null that must not be.
+    /// A pointer is null that must not be null.
     Null = 1,
-    /// A pointer is not aligned for what it points to.
+    /// A pointer is not aligned for its type.
     Alignment = 2,
     /// An output overlaps another output or an input.
     Overlap = 3,
     /// The object was not initialised.
     State = 4,
-    /// A length does not fit the others.
+    /// A length does not match the others.
     Length = 5,
     /// No values, no points or no clusters.
     Empty = 6,
-    /// A size is beyond what the library can count or an address can hold.
+    /// A size exceeds what the library can count or an address space can hold.
     Limit = 7,
-    /// An option lies outside its range.
+    /// An option is outside its range.
     Argument = 8,
     /// A value is a NaN or an infinity.
     NotFinite = 9,
@@ -35,11 +35,11 @@ pub enum Status {
     NotSymmetric = 10,
     /// The scratch memory is too small.
     Scratch = 11,
-    /// The bytes are no clusters saved from this k and d.
+    /// The bytes are not clusters saved with this k and d.
     Saved = 12,
-    /// The bytes are no whole GGUF file.
+    /// The bytes are not a whole GGUF file.
     File = 13,
-    /// The file holds no network of this version, or a layer that does not fit.
+    /// The file contains no network of this version, or a layer that does not fit.
     Network = 14,
     /// The network has more layers than `TERCET_NETWORK_LAYERS`.
     Layers = 15,
@@ -50,7 +50,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// All of them, in the order of their numbers.
+    /// All statuses, in the order of their numbers.
     const ALL: [Self; 18] = [
         Self::Ok,
         Self::Null,
@@ -95,7 +95,7 @@ impl Status {
         }
     }
 
-    /// A call's answer.
+    /// Returns a call's status.
     pub(crate) fn of(call: impl FnOnce() -> Result<(), Self>) -> Self {
         match call() {
             Ok(()) => Self::Ok,
@@ -104,8 +104,8 @@ impl Status {
     }
 }
 
-/// A sentence about a status, in English, without a full stop; "unknown status" for a number that is none. It lies
-/// in constant memory.
+/// Returns a sentence about a status, in English, without a full stop; "unknown status" for any other number. The
+/// sentence is in constant memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn tercet_message(status: i32) -> *const c_char {
     let known = Status::ALL.iter().find(|known| **known as i32 == status);

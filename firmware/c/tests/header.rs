@@ -1,4 +1,5 @@
-//! The committed header is what cbindgen makes of the sources, and says what the library is.
+//! Checks that the committed header is the one that cbindgen makes of the sources, and that its version is the
+//! library's.
 
 use std::{env, fs};
 

@@ -1,4 +1,4 @@
-//! Through C's door the same bits come as through Rust's.
+//! Checks that calls through the C API return the same bits as calls from Rust.
 
 use core::ptr::{null, null_mut};
 use std::fs;
@@ -11,7 +11,7 @@ use tercet_core::number::Random;
 use tercet_core::quant::{self, Groups, Method};
 use tercet_core::scalar::{Scalar, Tensor};
 
-/// Awkward floats: of every exponent, with zeros, and rows of zeros alone.
+/// Returns difficult floats: of every exponent, with zeros, and rows of zeros only.
 fn floats(random: &mut Random, len: usize) -> Vec<f32> {
     let wide = random.below(2) == 0;
     (0..len)
@@ -219,7 +219,7 @@ fn k_means_restarts_and_scratch() {
     assert_eq!(run(&mut vec![0; words], &strange).0, Status::Argument);
 }
 
-/// A network's memory, aligned.
+/// Returns memory for a network, aligned.
 fn network() -> Vec<usize> {
     vec![0; size_of::<Network>() / size_of::<usize>()]
 }

@@ -1,4 +1,4 @@
-//! What C can get wrong is refused, with its own status, and touches nothing.
+//! Checks that every mistake that a C caller can make is refused with its own status, and writes nothing.
 
 use core::ptr::{null, null_mut};
 use std::ffi::CStr;

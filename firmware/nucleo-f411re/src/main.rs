@@ -18,7 +18,7 @@ use tercet_firmware::bus::{self, Bus};
 use tercet_firmware::motion::{App, Memory};
 use tercet_firmware::node;
 
-/// Without a step for so long, the watchdog resets the board: the HAL waits for the bus without end.
+/// The watchdog resets the board if there is no step for this long, because the HAL waits for the bus without end.
 const WATCHDOG_MS: u32 = 5000;
 
 type Clock = PB8<Alternate<4, OpenDrain>>;
@@ -35,7 +35,8 @@ fn main() -> ! {
         defmt::error!("the watchdog reset the board: a step did not end");
     }
     chip.RCC.csr().modify(|_, w| w.rmvf().set_bit());
-    // 16 MHz from the chip's own oscillator, as after a reset: enough, and no crystal or solder bridge is needed.
+    // 16 MHz from the chip's own oscillator, as after a reset. That is enough, and no crystal or solder bridge is
+    // needed.
     let mut rcc = chip.RCC.constrain();
 
     let mut watchdog = IndependentWatchdog::new(chip.IWDG);
@@ -52,7 +53,8 @@ fn main() -> ! {
     let mut pause = chip.TIM2.delay_us(&mut rcc);
     let retry = chip.TIM5.delay_us(&mut rcc);
     let delay = core.SYST.delay(&rcc.clocks);
-    // Breakouts have pull-ups; with the chip's weak ones an empty bus reads high, and its error says that nobody is there.
+    // Breakouts have pull-ups. With the chip's weak ones an empty bus reads high, and its error reports that no device
+    // is there.
     let clock = b.pb8.into_alternate_open_drain().internal_pull_up(true);
     let data = b.pb9.into_alternate_open_drain().internal_pull_up(true);
     let i2c = controller(chip.I2C1, clock, data, &mut pause, &mut rcc);
@@ -73,7 +75,7 @@ fn main() -> ! {
     }
 }
 
-/// Clears the lines, then makes the controller, which begins by resetting the peripheral.
+/// Clears the lines, then makes the controller, which first resets the peripheral.
 fn controller(
     i2c: pac::I2C1,
     clock: Clock,

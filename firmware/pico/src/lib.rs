@@ -1,4 +1,5 @@
-//! What both programs of this package link: the first 256 bytes of flash, which the boot ROM runs to set up the flash chip.
+//! Code that all programs of this package link: the first 256 bytes of flash, which the boot ROM runs to set up the
+//! flash chip.
 
 #![no_std]
 

@@ -1,6 +1,6 @@
 //! The motion application on a Raspberry Pi Pico.
 //!
-//! An LSM6DSOX at I²C0 (data GP4, clock GP5), LED (GP25), a button from GP15 to ground where there is one.
+//! An LSM6DSOX at I²C0 (data GP4, clock GP5), LED (GP25), and optionally a button from GP15 to ground.
 
 #![no_std]
 #![no_main]
@@ -22,7 +22,7 @@ use tercet_pico as _;
 /// The board's crystal.
 const CRYSTAL_HZ: u32 = 12_000_000;
 
-/// Without a step for so long, the watchdog resets the board: the HAL waits for the bus without end.
+/// The watchdog resets the board if there is no step for this long, because the HAL waits for the bus without end.
 const WATCHDOG_MS: u32 = 5000;
 
 type Data = Pin<Gpio4, FunctionI2C, PullUp>;
@@ -51,7 +51,7 @@ fn main() -> ! {
     ) else {
         defmt::panic!("the clocks do not start");
     };
-    // It stands still while a probe has halted the processor.
+    // It stops while a probe has halted the processor.
     watchdog.start(WATCHDOG_MS.millis());
     let timer = Timer::new(chip.TIMER, &mut chip.RESETS, &clocks);
 
@@ -66,7 +66,8 @@ fn main() -> ! {
     // The button BOOTSEL shares a line with the flash that the program runs from, so it is not read here.
     let mut button = pins.gpio15.into_pull_up_input();
 
-    // Breakouts have pull-ups; with the chip's weak ones an empty bus reads high, and its error says that nobody is there.
+    // Breakouts have pull-ups. With the chip's weak ones an empty bus reads high, and its error reports that no device
+    // is there.
     let (data, clock) = (pins.gpio4.reconfigure(), pins.gpio5.reconfigure());
     let system = clocks.system_clock.freq();
     let mut resets = chip.RESETS;
@@ -85,7 +86,7 @@ fn main() -> ! {
     }
 }
 
-/// Clears the lines, then makes the controller, which begins by resetting the peripheral.
+/// Clears the lines, then makes the controller, which first resets the peripheral.
 fn controller(
     i2c: pac::I2C0,
     data: Data,

@@ -1,4 +1,4 @@
-//! The boards that QEMU emulates: `firmware/boards/BOARD.toml`, which cargo reads too.
+//! The boards that QEMU emulates: `firmware/boards/BOARD.toml`, which cargo also reads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,15 +9,15 @@ use serde::Deserialize;
 /// An emulated board.
 #[derive(Debug)]
 pub struct Board {
-    /// Its file's name.
+    /// The name of its file.
     pub name: String,
     /// The first line of its file's comment.
     pub about: String,
-    /// What cargo compiles for.
+    /// The target that cargo compiles for.
     pub target: String,
-    /// The features of `tercet-firmware` that its processor has.
+    /// The features of `tercet-firmware` for its processor.
     pub features: Vec<String>,
-    /// The command that runs an image, which comes last.
+    /// The command that runs an image. The image is its last argument.
     pub runner: Vec<String>,
     /// The file: a configuration for cargo.
     pub config: PathBuf,
@@ -42,11 +42,11 @@ struct Target {
 }
 
 impl Board {
-    /// Reads the board of that name; `firmware` is the folder. `BOARD:TARGET` is a board that takes another target than its own, without
-    /// the features of its processor.
+    /// Reads the board with this name; `firmware` is the folder. `BOARD:TARGET` is a board with another target than
+    /// its own, without the features of its processor.
     ///
     /// # Errors
-    /// There is none, with the names of those there are; or its file lacks a target or a runner.
+    /// No board has this name (the error lists all names), or its file lacks a target or a runner.
     pub fn read(firmware: &Path, name: &str) -> Result<Self, String> {
         if let Some((name, target)) = name.split_once(':') {
             let mut board = Self::read(firmware, name)?;
@@ -65,10 +65,10 @@ impl Board {
         Self::parse(name, &text, config)
     }
 
-    /// All boards, by name.
+    /// Returns all boards, by name.
     ///
     /// # Errors
-    /// As [`Board::read`].
+    /// Those of [`Board::read`].
     pub fn all(firmware: &Path) -> Result<Vec<Self>, String> {
         names(firmware)?
             .iter()
@@ -98,8 +98,9 @@ impl Board {
     }
 }
 
-/// The runner for a target: under its name, which cargo wants unquoted, so that a dot in it nests a table; or under `cfg(…)`, which is
-/// taken to hold, since boards write one for all their targets.
+/// Returns the runner for a target. It is in the table with the target's name, which cargo wants unquoted, so that a
+/// dot in it nests a table; or in a `cfg(…)` table. That is assumed to hold, because boards write one for all their
+/// targets.
 fn runner(tables: &BTreeMap<String, toml::Value>, target: &str) -> Option<Vec<String>> {
     let mut names = target.split('.');
     let first = tables.get(names.next()?);
@@ -161,7 +162,7 @@ runner = ["qemu-system-arm", "-kernel"]
             "[target.thumbv8m.main-none-eabihf]",
             "[target.'cfg(target_os = \"none\")']",
         );
-        // Beside one that is the target's own and has none.
+        // With another table, which is for the target and has no runner.
         let more = format!("{text}\n[target.thumbv8m.main-none-eabihf]\nrustflags = []\n");
         for text in [text, more] {
             let board = Board::parse("an505", &text, PathBuf::from("an505.toml")).expect("a board");

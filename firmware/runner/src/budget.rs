@@ -1,28 +1,28 @@
-//! A program's figures beside those committed for the board.
+//! Compares a program's figures with the committed ones of the board.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::figures::{Comparison, Figures, Table, compare};
 
-/// How figures stand to the committed table.
+/// Relation of figures to the committed table.
 #[derive(Debug)]
 pub enum Standing {
     /// Compared.
     Compared(Comparison),
-    /// The committed table is of another compiler, this one, so growth would mean nothing.
+    /// The committed table is of this other compiler, so a comparison would be meaningless.
     OtherCompiler(String),
 }
 
-/// The committed table of a board.
+/// Returns the path of a board's committed table.
 pub fn file(firmware: &Path, board: &str) -> PathBuf {
     firmware.join("snapshots").join(format!("{board}.txt"))
 }
 
-/// Compares with the committed table.
+/// Compares figures with the committed table.
 ///
 /// # Errors
-/// It cannot be read, or lacks the program.
+/// The table cannot be read, or lacks the program.
 pub fn check(
     file: &Path,
     program: &str,
@@ -39,11 +39,11 @@ pub fn check(
     Ok(Standing::Compared(compare(committed, figures)))
 }
 
-/// Renews a program's lines of the committed table. Where that is of another compiler, a new one is begun, without the other programs,
-/// whose names are returned.
+/// Renews a program's lines of the committed table. If the table is of another compiler, starts a new one without the
+/// other programs, and returns their names.
 ///
 /// # Errors
-/// It cannot be read or written.
+/// The table cannot be read or written.
 pub fn renew(
     file: &Path,
     program: &str,
@@ -95,7 +95,7 @@ mod tests {
         assert!(matches!(compared, Standing::Compared(comparison) if comparison.grown.len() == 1));
         let other = check(&file, "pools", new, &figures(103)).expect("a table");
         assert!(matches!(other, Standing::OtherCompiler(compiler) if compiler == old));
-        // Renewed by another compiler, it loses what was not.
+        // After renewal with another compiler, programs that were not renewed are gone.
         assert_eq!(
             renew(&file, "pools", new, &figures(103)),
             Ok(vec!["digits".to_owned()])

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::boards::Board;
 use crate::programs::Program;
 
-/// What cargo is told after `build`, so that another compiler can be told the same.
+/// Returns the arguments of cargo after `build`, so that another compiler can get the same.
 pub fn arguments(firmware: &Path, board: &Board, program: &Program) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ["--locked", "--release", "--manifest-path"]
         .map(OsString::from)
@@ -31,10 +31,10 @@ pub fn arguments(firmware: &Path, board: &Board, program: &Program) -> Vec<OsStr
     arguments
 }
 
-/// Builds a program for a board; where its image lies.
+/// Builds a program for a board and returns the path of its image.
 ///
 /// # Errors
-/// Cargo fails, which says why itself.
+/// Cargo fails; it prints the reason itself.
 pub fn build(firmware: &Path, board: &Board, program: &Program) -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(&cargo)

@@ -1,7 +1,9 @@
-//! `cargo firmware BOARD PROGRAM` builds a program of `firmware`, runs it on a board that QEMU emulates, shows what it logs, and holds it to its
-//! promises: code that it must not hold, limits, and, where asked, a committed output and committed figures.
+//! `cargo firmware BOARD PROGRAM` builds a program of `firmware`, runs it on a board that QEMU emulates, and shows its
+//! log. It checks the program's promises: forbidden code, limits and, if requested, a committed output and committed
+//! figures.
 //!
-//! The exit status is the program's; 1 also where a promise is broken, 124 where the time limit was, and 2 where nothing could be run.
+//! The exit status is the program's. It is also 1 if a promise is broken, 124 if the time limit was reached, and 2 if
+//! nothing could be run.
 
 mod boards;
 mod budget;
@@ -49,7 +51,7 @@ enum Other {
         #[arg(long)]
         json: bool,
     },
-    /// Prints what `cargo build` is told, an argument a line, for building with another compiler
+    /// Prints the arguments of `cargo build`, one per line, for building with another compiler
     Arguments {
         /// See `list`
         board: String,
@@ -58,45 +60,45 @@ enum Other {
     },
     /// Builds the conformance suite for boards, for `tercet verify --firmware DIR`
     Images {
-        /// Gets a folder for each board
+        /// Gets a folder per board
         dir: PathBuf,
-        /// See `list`; all whose targets are installed where none is named
+        /// See `list`; without any, all whose targets are installed
         boards: Vec<String>,
     },
-    /// Prints the file that tells `tercet verify` how a board's images are run
+    /// Prints the file from which `tercet verify` learns how to run a board's images
     Describe {
         /// See `list`
         board: String,
     },
     /// Prints the committed figures of all boards as a table in Markdown
     Table,
-    /// Decodes the log of an image from standard input, such as the frames that a probe saved
+    /// Decodes the log of an image from standard input, such as frames that a probe saved
     Decode {
         /// The image that logged them
         image: PathBuf,
     },
 }
 
-/// What to run, and how to judge it.
+/// The program to run, and the checks of its result.
 #[derive(clap::Args)]
 struct Run {
     /// See `cargo firmware list`
     board: String,
     /// See `cargo firmware list`
     program: String,
-    /// An image that was built already
+    /// An image that is already built
     #[arg(long, value_name = "FILE")]
     image: Option<PathBuf>,
     /// Ends the program after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     limit: u64,
-    /// Fails where the output differs from this file, lines that begin with # left out
+    /// Fails if the output differs from this file, not counting lines that begin with #
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
-    /// Fails where a figure is more than 2 % over that in firmware/snapshots/BOARD.txt, if that is of the same compiler
+    /// Fails if a figure is more than 2 % above that in firmware/snapshots/BOARD.txt, if that is of the same compiler
     #[arg(long)]
     budget: bool,
-    /// Renews what --snapshot and --budget would compare with; so does TERCET_OVERWRITE=1
+    /// Renews the files that --snapshot and --budget would compare with; so does TERCET_OVERWRITE=1
     #[arg(long)]
     overwrite: bool,
     /// Prints one line of JSON when the program has ended
@@ -147,7 +149,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder that this tool was built in.
+/// Returns the folder that this tool was built in.
 fn firmware() -> &'static Path {
     let runner = Path::new(env!("CARGO_MANIFEST_DIR"));
     runner.parent().unwrap_or(runner)

@@ -1,4 +1,4 @@
-//! The programs: those of `firmware/Cargo.toml`, and what `firmware/programs.toml` holds them to.
+//! The programs of `firmware/Cargo.toml`, and their promises in `firmware/programs.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,15 +6,15 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// A program and what is promised of it.
+/// A program and its promises.
 #[derive(Debug, Clone)]
 pub struct Program {
     /// The name of the binary.
     pub name: String,
-    /// The features of `tercet-firmware` that it is built with: what any program needs, so that all for a board share one library. What a
-    /// program does not use the linker leaves out.
+    /// The features of `tercet-firmware` that it is built with: those of all programs, so that all programs for a
+    /// board share one library. The linker drops the parts that a program does not use.
     pub features: Vec<String>,
-    /// What else is said of it.
+    /// Its other rules.
     pub rules: Rules,
 }
 
@@ -22,20 +22,20 @@ pub struct Program {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rules {
-    /// What it does, in a line.
+    /// Its purpose, in a line.
     pub about: String,
-    /// Whether it counts instructions: QEMU then lets 128 ns of the board's time pass with each.
+    /// True if it counts instructions: in QEMU 128 ns of the board's time then pass with each one.
     pub counts: bool,
-    /// Statics that are data to the program, such as a model: parts of their names. Their bytes are figures of their own.
+    /// Statics that are data to the program, such as a model: parts of their names. Their bytes are separate figures.
     pub data: Vec<String>,
-    /// Code that the image must not hold.
+    /// Code that the image must not contain.
     pub without: Vec<Guard>,
-    /// Bytes that it may take at most on any board.
+    /// Maximum bytes on any board, by figure.
     pub limits: BTreeMap<String, u64>,
 }
 
 impl Rules {
-    /// These, with the limits and guards of `all` where they have none of that name.
+    /// Adds the limits and guards of `all`, except those that these rules have under the same name.
     fn with(mut self, all: &Self) -> Self {
         for (name, &limit) in &all.limits {
             self.limits.entry(name.clone()).or_insert(limit);
@@ -49,7 +49,7 @@ impl Rules {
     }
 }
 
-/// Code that an image must not hold.
+/// Code that an image must not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guard {
@@ -57,7 +57,7 @@ pub enum Guard {
     Alloc,
     /// Code of `core::fmt`.
     Fmt,
-    /// Code that turns floats into text or text into floats.
+    /// Code that converts floats to text or text to floats.
     FloatText,
 }
 
@@ -73,10 +73,10 @@ struct Bin {
     features: Vec<String>,
 }
 
-/// The programs of the folder `firmware`, by name.
+/// Returns the programs of the folder `firmware`, by name.
 ///
 /// # Errors
-/// What is wrong with which of the two files, such as rules for a program that does not exist.
+/// The faulty one of the two files and its fault, such as rules for a program that does not exist.
 pub fn all(firmware: &Path) -> Result<Vec<Program>, String> {
     let read = |name: &str| {
         let path = firmware.join(name);
@@ -85,10 +85,10 @@ pub fn all(firmware: &Path) -> Result<Vec<Program>, String> {
     parse(&read("Cargo.toml")?, &read("programs.toml")?)
 }
 
-/// The program of that name.
+/// Returns the program with this name.
 ///
 /// # Errors
-/// As [`all`]; there is none, with the names of those there are.
+/// Those of [`all`], and a name that no program has; that error lists all names.
 pub fn find(firmware: &Path, name: &str) -> Result<Program, String> {
     let programs = all(firmware)?;
     if let Some(program) = programs.iter().find(|program| program.name == name) {

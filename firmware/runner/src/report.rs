@@ -1,4 +1,4 @@
-//! What is printed besides the program's own lines.
+//! The output besides the program's own lines.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A verdict with nothing against the run.
+    /// Makes a verdict without objections to the run.
     pub fn new(
         board: &Board,
         program: &Program,
@@ -45,22 +45,22 @@ impl Report {
         }
     }
 
-    /// Adds promises that were not kept.
+    /// Adds broken promises.
     pub fn broken(&mut self, lines: &[String]) {
         self.broken.extend_from_slice(lines);
     }
 
-    /// Adds what is worth saying.
+    /// Adds a note.
     pub fn note(&mut self, line: String) {
         self.notes.push(line);
     }
 
-    /// Whether a promise was not kept.
+    /// Returns true if a promise is broken.
     pub fn is_broken(&self) -> bool {
         !self.broken.is_empty()
     }
 
-    /// For people: figures, notes, broken promises and how the program ended, if not well.
+    /// Returns the text for people: figures, notes, broken promises, and the program's end if it did not succeed.
     pub fn text(&self) -> String {
         let head = format!("{} {}", self.board, self.program);
         let figures: Vec<String> = self
@@ -87,7 +87,7 @@ impl Report {
         text
     }
 
-    /// For machines: one line.
+    /// Returns one line of JSON for machines.
     pub fn json(&self) -> String {
         let figures: Map<String, Value> = self
             .figures
@@ -112,7 +112,7 @@ impl Report {
     }
 }
 
-/// The boards and the programs, for people.
+/// Returns the boards and the programs, for people.
 pub fn list(boards: &[Board], programs: &[Program]) -> String {
     let mut text = "boards\n".to_owned();
     for board in boards {
@@ -129,7 +129,7 @@ pub fn list(boards: &[Board], programs: &[Program]) -> String {
     text
 }
 
-/// The boards and the programs, for machines.
+/// Returns the boards and the programs, for machines.
 pub fn list_json(boards: &[Board], programs: &[Program]) -> String {
     let boards: Vec<Value> = boards
         .iter()
@@ -158,10 +158,10 @@ pub fn list_json(boards: &[Board], programs: &[Program]) -> String {
     json!({ "boards": boards, "programs": programs }).to_string()
 }
 
-/// The committed figures of all boards in Markdown: a line for each program and board.
+/// Returns the committed figures of all boards in Markdown: a line for each program and board.
 ///
 /// # Errors
-/// A table that cannot be read; boards without one are left out.
+/// A table cannot be read; boards without a table are skipped.
 pub fn table(firmware: &Path) -> Result<String, String> {
     let columns = ["flash", "flash.named", "ram", "stack", "ram.total"];
     let mut text =

@@ -14,34 +14,34 @@ use crate::report::Report;
 use crate::run::{Ending, Run, run};
 use crate::{build, image, snapshot};
 
-/// What to run, and how to judge it.
+/// The program to run, and the checks of its result.
 #[derive(Debug)]
 pub struct Plan {
     /// The board's name.
     pub board: String,
     /// The program's name.
     pub program: String,
-    /// An image that was built already.
+    /// An image that is already built.
     pub image: Option<PathBuf>,
-    /// The longest that the program may run.
+    /// Maximum time that the program may run.
     pub limit: Duration,
-    /// What its output is compared with.
+    /// The file that its output is compared with.
     pub snapshot: Option<PathBuf>,
-    /// Whether its figures are compared with the board's.
+    /// True if its figures are compared with the board's.
     pub budget: bool,
-    /// Whether these two are renewed instead.
+    /// True if these two files are renewed instead.
     pub overwrite: bool,
-    /// Whether to print JSON.
+    /// True if the report is printed as JSON.
     pub json: bool,
 }
 
-/// The exit status of a program that was ended by the time limit, as `timeout` has it.
+/// The exit status of a program that the time limit stopped, the same as that of `timeout`.
 const TIME_LIMIT: u8 = 124;
 
-/// Carries a plan out; the exit status.
+/// Carries out a plan and returns the exit status.
 ///
 /// # Errors
-/// Something is missing, nothing could be built or run, or what came cannot be judged.
+/// Something is missing, nothing could be built or run, or the output cannot be judged.
 pub fn session(firmware: &Path, plan: &Plan) -> Result<u8, String> {
     let board = Board::read(firmware, &plan.board)?;
     let program = programs::find(firmware, &plan.program)?;
@@ -82,7 +82,7 @@ pub fn session(firmware: &Path, plan: &Plan) -> Result<u8, String> {
     })
 }
 
-/// What an image shows before it runs.
+/// Facts about an image before it runs.
 struct Image {
     compiler: String,
     figures: Figures,
@@ -103,7 +103,7 @@ impl Image {
     }
 }
 
-/// The board's runner; for a program that counts, 128 ns of the board's time pass with every instruction.
+/// Returns the board's runner. If the program counts, 128 ns of the board's time pass with every instruction.
 fn runner(board: &Board, program: &Program) -> Vec<String> {
     let mut runner = board.runner.clone();
     if program.rules.counts {

@@ -1,6 +1,6 @@
-//! What a program wrote, beside a committed file.
+//! Compares a program's output with a committed file.
 //!
-//! Lines that begin with `#` are notes and figures of one board, and are not compared.
+//! Lines that begin with `#` are notes and figures of one board, and are ignored.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use similar::TextDiff;
 /// Compares lines with a committed file.
 ///
 /// # Errors
-/// The file cannot be read; or a unified diff, from the file to the lines.
+/// The file cannot be read; or the lines differ, and the error is a unified diff from the file to the lines.
 pub fn compare(file: &Path, lines: &[String]) -> Result<(), String> {
     let committed =
         fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -21,7 +21,7 @@ pub fn compare(file: &Path, lines: &[String]) -> Result<(), String> {
     )
 }
 
-/// Writes lines in place of a committed file.
+/// Replaces a committed file with lines.
 ///
 /// # Errors
 /// The file cannot be written.

@@ -1,6 +1,6 @@
-//! Folders of images that say how they are run: what `tercet verify --firmware` takes.
+//! Folders of images with a description of how to run them, for `tercet verify --firmware`.
 //!
-//! `DIR/BOARD/board.json` describes the board, and beside it lie the images of the conformance suite.
+//! `DIR/BOARD/board.json` describes the board; the images of the conformance suite lie in the same folder.
 
 use std::fs;
 use std::path::Path;
@@ -12,25 +12,25 @@ use crate::boards::Board;
 use crate::build;
 use crate::programs::{self, Program};
 
-/// Programs whose names begin so are parts of the conformance suite.
+/// Prefix of the names of programs that are parts of the conformance suite.
 const SUITE: &str = "conformance_";
 
-/// The file beside the images.
+/// The name of the file beside the images.
 const FILE: &str = "board.json";
 
-/// A board, as the file beside its images describes it.
+/// Description of a board in the file beside its images.
 #[derive(Serialize)]
 struct Description<'a> {
     board: &'a str,
     about: &'a str,
     target: &'a str,
-    /// The command that runs an image, which comes last.
+    /// The command that runs an image. The image is its last argument.
     runner: &'a [String],
-    /// The images that are the whole suite.
+    /// The images of the whole suite.
     images: Vec<&'a str>,
 }
 
-/// A board's description, in JSON.
+/// Returns a board's description as JSON.
 ///
 /// # Errors
 /// The programs cannot be read.
@@ -56,11 +56,11 @@ fn suite(firmware: &Path) -> Result<Vec<Program>, String> {
     Ok(programs)
 }
 
-/// Builds the suite for the boards of these names, or for all whose targets are installed, into a folder of `out` each. `tell` hears
-/// what was done, a line each.
+/// Builds the suite for the boards with these names, or for all whose targets are installed, into one folder of `out`
+/// per board. `tell` gets a line for each finished step.
 ///
 /// # Errors
-/// Something is missing for a named board, or for all; an image cannot be built, a file cannot be written.
+/// Something is missing for a named board, or for all boards; an image cannot be built; a file cannot be written.
 pub fn images(
     firmware: &Path,
     out: &Path,
@@ -91,10 +91,11 @@ pub fn images(
     Ok(())
 }
 
-/// The boards that can be built for, found out of all before the first is; `tell` hears which are left out.
+/// Returns the boards that can be built for. All are checked before the first is built. `tell` gets the boards that
+/// are skipped.
 ///
-/// # Errors
-/// What is missing for any where `all` are wanted, and else for every one.
+/// All missing parts, if `all` is set and a board lacks something, or if every board does.
+/// The parts missing for any board if `all` are required, or else for every board.
 fn complete(
     firmware: &Path,
     boards: Vec<Board>,

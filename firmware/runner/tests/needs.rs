@@ -1,6 +1,7 @@
-//! What a run needs is looked for before anything is built: on machines that are made up, since what this one has is not known.
+//! Checks that the needs of a run are looked for before anything is built. The machines are made up, because the
+//! content of this one is unknown.
 //!
-//! A machine is a `PATH` and a sysroot. Its cargo writes down what it is told, and fails.
+//! A machine is a `PATH` and a sysroot. Its cargo prints its arguments, and fails.
 #![cfg(unix)]
 
 use std::fs;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// What `cargo firmware` starts, and the tool.
+/// The program that `cargo firmware` starts, and the tool.
 const START: &str = env!("CARGO_BIN_EXE_start");
 const TOOL: &str = env!("CARGO_BIN_EXE_firmware");
 
@@ -25,7 +26,7 @@ const CARGO: &str = "#!/bin/sh\necho cargo \"$@\"\nexit 70\n";
 
 const EMULATOR: &str = "#!/bin/sh\nexit 0\n";
 
-/// The folder of all that machines are made of, written once and before any process is started.
+/// Returns the folder of all parts of machines, written once and before any process is started.
 fn parts() -> &'static Path {
     static PARTS: OnceLock<PathBuf> = OnceLock::new();
     PARTS.get_or_init(|| {
@@ -53,7 +54,7 @@ fn parts() -> &'static Path {
     })
 }
 
-/// A machine with these folders in its `PATH`, and this sysroot.
+/// A machine with these folders in its `PATH`, and with this sysroot.
 struct Machine(&'static [&'static str], &'static str);
 
 const BARE: Machine = Machine(&["rust"], "toolchains/stable-x");
@@ -76,7 +77,7 @@ impl Machine {
         self.command(program, line).output().unwrap()
     }
 
-    /// What is told of what is missing, for which nothing was built.
+    /// Returns the report of missing parts; checks that nothing was built.
     fn refused(&self, program: &str, line: &str) -> String {
         let output = self.run(program, line);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -86,7 +87,7 @@ impl Machine {
         told.strip_prefix(head).expect(&told).to_owned()
     }
 
-    /// Both the start and the tool refuse, in the same words.
+    /// Checks that both the start and the tool refuse, in the same words.
     fn both_refuse(&self, line: &str) -> String {
         let told = self.refused(START, line);
         assert_eq!(self.refused(TOOL, line), told);
@@ -98,7 +99,7 @@ fn part(name: &str) -> String {
     parts().join(name).to_str().unwrap().to_owned()
 }
 
-/// What the start told cargo.
+/// Returns the arguments that the start gave cargo.
 fn went_on(output: &Output) -> String {
     assert_eq!(output.stderr, b"", "{output:?}");
     assert_eq!(output.status.code(), Some(70), "{output:?}");
@@ -176,7 +177,7 @@ fn where_all_is_there_the_tool_is_built_and_told_the_same() {
             "{on}"
         );
         assert!(on.ends_with(" -- an386 motion --limit 9\n"), "{on}");
-        // The tool comes as far as building.
+        // The tool proceeds to building.
         let output = machine.run(TOOL, "an386 motion --limit 9");
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(
@@ -208,7 +209,7 @@ fn images_of_all_boards_are_refused_only_where_no_target_is_there() {
     assert_eq!(told.lines().count(), 2, "{told}");
     let machine = Machine(&["rust"], "usr-one");
     went_on(&machine.run(START, &line));
-    // Which are left out is told before anything is built, where this machine's cargo ends it.
+    // The skipped boards are listed before anything is built; there this machine's cargo ends the run.
     let output = machine.run(TOOL, &line);
     let told = String::from_utf8(output.stderr).unwrap();
     let lines: Vec<&str> = told.lines().collect();

@@ -1,7 +1,7 @@
 //! Counts the instructions of the motion application's operations, each on the window of a fixed walk.
 //!
-//! `# instructions NAME N` is what `cargo firmware` compares with `firmware/snapshots`. Each runs once, then is counted twice; two
-//! counts that differ fail the program.
+//! `cargo firmware` compares the lines `# instructions NAME N` with `firmware/snapshots`. Each operation runs once,
+//! and is then counted twice; two different counts fail the program.
 
 #![no_std]
 #![no_main]
@@ -71,7 +71,7 @@ fn main() -> ! {
     count(&counter, "assign", &mut || {
         black_box(memory.clusters.predict(black_box(&x)));
     });
-    // The same state for each run, since it changes.
+    // The same state for each run, because a run changes it.
     let mut states = [(); 3].map(|()| memory.clusters.clone());
     let mut states = states.iter_mut();
     count(&counter, "observe", &mut || {
@@ -98,8 +98,8 @@ fn main() -> ! {
 }
 
 fn count(counter: &Counter, name: &str, work: &mut dyn FnMut()) {
-    // Compilers compare what a stack slot still holds and ask afterwards whether it was set, so a count can depend on who used the stack
-    // before: let it be the same code each time.
+    // Compiled code may compare the old content of a stack slot, and check only afterwards if it was set. So a count
+    // can depend on the code that used the stack before; here that is the same code each time.
     counter.count(work);
     let (first, second) = (counter.count(work), counter.count(work));
     if first != second {
@@ -114,7 +114,7 @@ fn count(counter: &Counter, name: &str, work: &mut dyn FnMut()) {
     defmt::println!("# instructions {=str} {=u32}", name, first);
 }
 
-/// Samples of a walk: an xorshift's steps, kept within the sensor's range.
+/// Samples of a walk: the steps of an xorshift, kept within the sensor's range.
 struct Walk(u32);
 
 impl Walk {

@@ -1,6 +1,7 @@
-//! Reads digits: an integer network in flash, 32 held-out images beside it, every logit digested.
+//! Reads digits: an integer network and 32 held-out images, both in flash. Digests every logit.
 //!
-//! What it prints of the images is what `tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest` prints.
+//! Prints the same about the images as `tercet network run firmware/data/digits.gguf firmware/data/digits.npy
+//! --digest`.
 
 #![no_std]
 #![no_main]

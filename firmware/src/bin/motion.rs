@@ -1,7 +1,8 @@
-//! Wears the motion application through recordings: it learns standing and walking, then flags what is neither.
+//! Runs the motion application on recordings, as if worn: it learns standing and walking, then flags other motion.
 //!
-//! The sensor is an emulated LSM6DSOX on an emulated bus, which the application's driver cannot tell from a real one. Exit status 1 where
-//! the figures are below what is stated here, or the digest is not the desk's.
+//! The sensor is an emulated LSM6DSOX on an emulated bus, which the application's driver cannot distinguish from a
+//! real one. The exit status is 1 if the figures are below those stated here, or if the digest differs from the
+//! desktop's.
 
 #![no_std]
 #![no_main]
@@ -16,16 +17,17 @@ use tercet_firmware::{exit, logs, stack};
 
 logs!();
 
-/// The least that is accepted, in thousandths: of the windows of badminton, how many are flagged.
+/// Minimum accepted recall: flagged windows of badminton, per thousand windows of badminton.
 const RECALL: u32 = 980;
 
-/// Of the flagged windows of badminton, standing and walking, how many are of badminton.
+/// Minimum accepted precision: windows of badminton, per thousand flagged windows of badminton, standing and walking.
 const PRECISION: u32 = 950;
 
-/// Of all windows watched, how many the network names rightly.
+/// Minimum accepted accuracy: windows that the network classifies correctly, per thousand watched windows.
 const ACCURACY: u32 = 980;
 
-// By value, so that the image names them and `cargo firmware` tells their bytes from the application's (`firmware/programs.toml`).
+// By value, so that the image has symbols for them and `cargo firmware` can separate their bytes from the
+// application's (`firmware/programs.toml`).
 static NETWORK: Aligned<[u8; include_bytes!("../../data/motion.gguf").len()]> =
     Aligned(*include_bytes!("../../data/motion.gguf"));
 static SAMPLES: [u8; include_bytes!("../../data/motion.npy").len()] =
@@ -92,7 +94,7 @@ fn main() -> ! {
     exit::success()
 }
 
-/// All of it but the summary.
+/// Does all of it except the summary.
 fn wear(clock: &Clock, memory: &mut Memory) -> Result<Trial, Error> {
     let recordings = Recordings::new(&SAMPLES, &LABELS, COUNT);
     let sensor = Sensor::new(clock, Recording::default());
@@ -105,7 +107,7 @@ fn wear(clock: &Clock, memory: &mut Memory) -> Result<Trial, Error> {
     Trial::run(&mut app, &recordings, &mut print)
 }
 
-/// A line for a recording.
+/// Prints a line for a recording.
 fn print(played: &Played) {
     let counts = played.counts;
     let done = match played.phase {

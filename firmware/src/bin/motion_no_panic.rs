@@ -1,7 +1,7 @@
-//! The motion application without a logger, in an image that links only if no panic can be reached: it, its driver, the
-//! emulated sensor and the network have none.
+//! The motion application without a logger, in an image that links only if no panic is reachable. So the application,
+//! its driver, the emulated sensor and the network have none.
 //!
-//! Prints the digest of everything reported, and exits with status 1 where it is not the desk's.
+//! Prints the digest of everything reported, and exits with status 1 if it differs from the desktop's.
 
 #![no_std]
 #![no_main]
@@ -14,7 +14,8 @@ use tercet_firmware::{entry, exit, no_panic, report, stack};
 
 no_panic!();
 
-// By value, so that the image names them and `cargo firmware` tells their bytes from the application's (`firmware/programs.toml`).
+// By value, so that the image has symbols for them and `cargo firmware` can separate their bytes from the
+// application's (`firmware/programs.toml`).
 static SAMPLES: [u8; include_bytes!("../../data/motion.npy").len()] =
     *include_bytes!("../../data/motion.npy");
 static LABELS: [u8; include_bytes!("../../data/motion-labels.npy").len()] =

@@ -1,4 +1,4 @@
-//! Start-up and printing alone: what the other programs' figures contain besides their work.
+//! Start-up and printing only: the share that every other program's figures contain besides its work.
 
 #![no_std]
 #![no_main]

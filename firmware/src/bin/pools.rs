@@ -1,8 +1,8 @@
-//! Pools that the program and an interrupt use at once: nothing is handed out twice, nothing is lost.
+//! Pools that the program and an interrupt use at once. Nothing is handed out twice, and nothing is lost.
 //!
-//! SysTick interrupts the program wherever it is. Both take blocks, write who they are into them, find them unbroken some steps
-//! later and give them back, more at once than the pools hold; both take from one arena; the handler feeds a window that the
-//! program reads.
+//! SysTick interrupts the program at any place. Both take blocks, write their owner into them, check some steps later
+//! that they are intact, and give them back. Together they want more blocks than the pools have. Both also take from
+//! one arena, and the handler fills a window that the program reads.
 
 #![no_std]
 #![no_main]
@@ -21,11 +21,11 @@ no_panic!();
 
 /// Interrupts until the program ends.
 const INTERRUPTS: u32 = 20_000;
-/// Steps of the program at least.
+/// Minimum number of the program's steps.
 const STEPS: u32 = 200_000;
-/// Processor cycles between interrupts: no multiple of anything the program does.
+/// Processor cycles between interrupts: not a multiple of any period of the program.
 const CYCLES: u32 = 997;
-/// Blocks that each of the two holds at most; together more than there are.
+/// Maximum number of blocks that each of the two holds; together more than there are.
 const HELD: usize = 8;
 
 type Free = SharedBlockPool<16, 12>;
@@ -41,7 +41,7 @@ static BROKEN: AtomicBool = AtomicBool::new(false);
 /// Blocks and words that the handler holds.
 static HANDLER: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
 
-/// What a block says about its owner.
+/// Content of a block, which names its owner.
 #[derive(Clone, Copy, PartialEq)]
 struct Record {
     owner: u32,
@@ -84,7 +84,7 @@ impl Worker {
     fn step(&mut self) {
         self.number = self.number.wrapping_add(1);
         let record = Record::new(self.owner, self.number);
-        // Two strides, so that the blocks come back in another order than they went.
+        // Two strides, so that blocks are given back in a different order than they were taken.
         let at = (self.number.wrapping_mul(3) % HELD as u32) as usize;
         if let Some(place) = self.free.get_mut(at) {
             whole(place.as_deref(), self.owner);
@@ -162,7 +162,7 @@ fn main() -> ! {
         worker.step();
         let copied = WINDOW.with(|window| window.copy_to(&mut samples));
         let held = copied.and_then(|held| samples.get(..held));
-        // What the handler pushed, in order and without a gap.
+        // The values that the handler pushed, in order and without a gap.
         let pairs = held.unwrap_or_default().windows(2);
         expect(
             held.is_some()

@@ -1,4 +1,4 @@
-//! The quantizer and k-means alone: 96 points of 6 floats become int8 codes, and those 8 clusters, without a panic.
+//! The quantizer and k-means only: 96 points of 6 floats become int8 codes, and the codes 8 clusters, without a panic.
 
 #![no_std]
 #![no_main]

@@ -1,4 +1,4 @@
-//! Writes a text with the bundled language model, and says what that took: see `tercet_firmware::story`.
+//! Writes a text with the bundled language model, and prints its costs: see `tercet_firmware::story`.
 
 #![no_std]
 #![no_main]
@@ -16,7 +16,7 @@ no_panic!();
 
 static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::new());
 
-/// The token whose instructions are told: it attends to so many positions, itself among them.
+/// The token whose instructions are printed. It attends to this many positions, including itself.
 const COUNTED: u32 = 64;
 
 #[entry]
@@ -26,7 +26,7 @@ fn main() -> ! {
     };
     let mut meter = stack::Meter::start();
     let mut deepest = 0;
-    // Of all tokens, and of the one that is told.
+    // Instructions of all tokens, and of the one that is printed; number of tokens.
     let (mut all, mut counted, mut tokens) = (0u64, 0u32, 0u32);
     let own = Cell::new(0u32);
     let written = story::write(
@@ -68,7 +68,7 @@ fn main() -> ! {
         let line = Text::new().str("# instructions ").str(name);
         line.str(" ").number(instructions).end();
     }
-    // Tokens in 100 million instructions, by the mean.
+    // Tokens in 100 million instructions, from the mean.
     let pace = 100_000_000u32.checked_div(mean).unwrap_or(0);
     let line = Text::new().str("# ").number(pace);
     line.str(" tokens in 100 million instructions").end();

@@ -45,7 +45,7 @@ impl digital::ErrorType for Data<'_> {
 
 impl OutputPin for Clock<'_> {
     fn set_low(&mut self) -> Result<(), Infallible> {
-        // A target moves on at the falling edge.
+        // A target advances at the falling edge.
         if self.0.clock_high() {
             self.0.held.set(self.0.held.get().saturating_sub(1));
         }
@@ -100,7 +100,7 @@ impl InputPin for Data<'_> {
 }
 
 fn cleared(wires: &Wires) -> Lines {
-    // A board lets both go before it looks.
+    // A board releases both before it reads them.
     wires.clock.set(true);
     wires.data.set(true);
     let lines = clear(&mut Clock(wires), &mut Data(wires), &mut NoDelay);
@@ -142,7 +142,7 @@ fn a_short_is_named() {
     assert_eq!(cleared(&wires), Lines::ClockLow);
 }
 
-/// A controller that fails a number of times.
+/// A controller that fails until it was set up again this many times.
 struct Failing(u32);
 
 impl ErrorType for Failing {

@@ -9,7 +9,7 @@ use super::detector::Detector;
 use super::network::{Classifier, Scratch};
 use super::{AXES, Error, HOP, PERIOD_MS, Phase, Report, Sample, WINDOW, codes, sensor, values};
 
-/// What the application works in: a `static` of zeros, so it takes RAM and no flash.
+/// The application's memory: a `static` of zeros, so it takes RAM and no flash.
 #[derive(Debug)]
 pub struct Memory {
     window: Ring<Sample, WINDOW>,
@@ -24,7 +24,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Nothing seen, nothing learned.
+    /// Makes memory in which nothing is seen or learned yet.
     pub const fn new() -> Self {
         Self {
             window: Ring::new([0; AXES]),
@@ -34,10 +34,10 @@ impl Memory {
     }
 }
 
-/// The application over a board's bus, pin and delay; see [the module](super).
+/// The application on a board's bus, pin and delay; see [the module](super).
 ///
-/// The pin toggles with every window while the application learns and measures. While it watches, the pin is high from a flagged window
-/// to the next that is not.
+/// The pin toggles with every window while the application learns and measures. While it watches, the pin is high from
+/// a flagged window to the next window that is not flagged.
 #[derive(Debug)]
 pub struct App<'a, I, P, D> {
     i2c: I,
@@ -45,26 +45,27 @@ pub struct App<'a, I, P, D> {
     delay: D,
     memory: &'a mut Memory,
     classifier: Classifier<'a>,
-    /// Whether the sensor is set up.
+    /// True if the sensor is set up.
     running: bool,
-    /// Whether the time to the next sample is over.
+    /// True if the time to the next sample is over.
     waited: bool,
     /// The acceleration of a sample whose other half could not be read.
     half: Option<[i16; 3]>,
-    /// Samples until the next window is whole.
+    /// Samples until the next window is complete.
     missing: usize,
     /// Windows so far.
     windows: u32,
-    /// What the pin shows.
+    /// State of the pin.
     high: bool,
-    /// A report whose state the pin does not show yet.
+    /// A report that the pin does not show yet.
     pending: Option<Report>,
 }
 
 impl<'a, I: I2c, P: OutputPin, D: DelayNs> App<'a, I, P, D> {
-    /// Takes a board's parts and the bytes of a GGUF file. Nothing is done with the bus until the first step.
+    /// Makes the application from a board's parts and the bytes of a GGUF file. Does not use the bus until the first
+    /// step.
     ///
-    /// What `memory` knows from before is kept: an application made again over the same memory goes on.
+    /// `memory` keeps its earlier state: an application made again with the same memory continues.
     ///
     /// # Errors
     /// [`Error::Network`] and [`Error::Shape`].
@@ -93,14 +94,16 @@ impl<'a, I: I2c, P: OutputPin, D: DelayNs> App<'a, I, P, D> {
         })
     }
 
-    /// Waits for a sample and reads it; a report where it ends a window.
+    /// Waits for a sample and reads it. Returns a report if the sample ends a window.
     ///
-    /// The first step sets up the sensor, and so does one after [`Error::NotReady`]; the window starts anew then. Takes
-    /// [`PERIOD_MS`] and the time of the bus; for samples of exact distance, a delay can wait for a timer's next tick.
+    /// The first step sets up the sensor, and so does a step after [`Error::NotReady`]; it then starts a new window. A
+    /// step takes [`PERIOD_MS`] and the time of the bus. For samples at exact intervals, use a delay that waits for a
+    /// timer's next tick.
     ///
     /// # Errors
-    /// Those of the sensor, the bus and the pin. Nothing is lost: the next step tries the same again, a sample that was due is read
-    /// without waiting once more, and a report that the pin does not show is given once it does.
+    /// Those of the sensor, the bus and the pin. Nothing is lost: the next step tries again. It reads a sample that
+    /// was due without waiting once more, and it returns a report that the pin did not show as soon as the pin shows
+    /// it.
     pub fn step(&mut self) -> Result<Option<Report>, Error> {
         if self.pending.is_none() {
             let sample = self.sample()?;
@@ -116,37 +119,37 @@ impl<'a, I: I2c, P: OutputPin, D: DelayNs> App<'a, I, P, D> {
         Ok(Some(report))
     }
 
-    /// Ends learning: clusters stand still, and distances of the usual are measured.
+    /// Ends learning: the clusters stay fixed from now on, and the distances of usual windows are measured.
     pub fn measure(&mut self) {
         self.memory.detector.measure();
     }
 
-    /// Ends measuring: from the next window on, what is farther than the usual is flagged.
+    /// Ends measuring: from the next window on, windows farther than the limit are flagged.
     ///
     /// # Errors
-    /// [`Error::Unmeasured`]; the phase stays.
+    /// [`Error::Unmeasured`]; the phase does not change.
     pub fn watch(&mut self) -> Result<(), Error> {
         self.memory.detector.watch()
     }
 
-    /// What is done with windows now.
+    /// Returns the current phase.
     pub const fn phase(&self) -> Phase {
         self.memory.detector.phase()
     }
 
-    /// The largest squared distance that is not flagged; 0 until something was measured.
+    /// Returns the largest squared distance that is not flagged; 0 until something was measured.
     pub const fn limit(&self) -> u32 {
         self.memory.detector.limit()
     }
 
-    /// Starts a new window: samples to come do not follow those before.
+    /// Starts a new window: the next samples do not follow the earlier ones.
     pub fn cut(&mut self) {
         self.memory.window.clear();
         self.missing = WINDOW;
         (self.waited, self.half) = (false, None);
     }
 
-    /// The bus, for what else is on it.
+    /// Returns the bus, for its other devices.
     pub const fn i2c(&mut self) -> &mut I {
         &mut self.i2c
     }

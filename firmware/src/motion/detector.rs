@@ -1,40 +1,40 @@
-//! What is usual, and how far from it a window lies.
+//! The usual motion, and the distance of a window from it.
 
 use tercet_core::cluster::Online;
 
 use super::{Codes, Error, FEATURES};
 
-/// Clusters of the usual.
+/// Number of clusters of usual windows.
 pub const CLUSTERS: usize = 8;
 
-/// A window is flagged whose squared distance is more than this many times the largest that was measured.
+/// A window is flagged if its squared distance is more than this many times the largest measured one.
 pub const MARGIN: u32 = 4;
 
 /// What the application does with a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phase {
-    /// Clusters take it up.
+    /// The clusters learn from it.
     #[default]
     Learn,
-    /// Its distance shows how far the usual goes.
+    /// Its distance is measured, for the limit of the usual.
     Measure,
-    /// It is flagged if it is farther.
+    /// It is flagged if its distance exceeds the limit.
     Watch,
 }
 
-/// Clusters and the distance that the usual stays within.
+/// Clusters, and the distance within which usual windows lie.
 #[derive(Debug)]
 pub(super) struct Detector {
     clusters: Online<CLUSTERS, FEATURES>,
     phase: Phase,
-    /// How many windows were measured.
+    /// Number of measured windows.
     measured: u32,
-    /// The largest squared distance of those.
+    /// The largest squared distance of the measured windows.
     farthest: u32,
 }
 
-/// What the detector says of a window.
+/// The detector's result for a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) cluster: u32,
@@ -43,7 +43,7 @@ pub(super) struct Verdict {
 }
 
 impl Detector {
-    /// Nothing learned; all zeros.
+    /// Makes a detector that has learned nothing; all zeros.
     pub(super) const fn new() -> Self {
         Self {
             clusters: Online::new(),
@@ -57,7 +57,7 @@ impl Detector {
         self.phase
     }
 
-    /// The clusters stand still from here on; nothing is measured yet.
+    /// Fixes the clusters from here on, and starts to measure.
     pub(super) fn measure(&mut self) {
         self.phase = Phase::Measure;
         (self.measured, self.farthest) = (0, 0);
@@ -72,7 +72,7 @@ impl Detector {
         Ok(())
     }
 
-    /// The largest squared distance that is not flagged.
+    /// Returns the largest squared distance that is not flagged.
     pub(super) const fn limit(&self) -> u32 {
         self.farthest.saturating_mul(MARGIN)
     }
@@ -86,7 +86,7 @@ impl Detector {
                 flagged: false,
             };
         }
-        // Before anything was learned, everything is as far as can be.
+        // Before anything was learned, every window has the largest distance.
         let (cluster, distance) = match self.clusters.predict(codes) {
             Some(near) => (near.label, near.distance),
             None => (0, u32::MAX),

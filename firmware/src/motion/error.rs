@@ -1,19 +1,19 @@
-//! What can go wrong while the application runs.
+//! Errors of the running application.
 
 use embedded_hal::{digital, i2c};
 use tercet_core::linear::network::NetworkError;
 
-/// Why a step gave nothing. What was learned and the window are kept; the next step tries again.
+/// Reason why a step returned nothing. The clusters and the window are kept, and the next step tries again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Error {
     /// The bus failed.
     Bus {
-        /// How, as far as the bus can tell.
+        /// The kind of failure, as far as the bus can report it.
         kind: i2c::ErrorKind,
     },
-    /// What answers at the sensor's address is something else.
+    /// The device at the sensor's address is not an LSM6DSOX.
     Identity {
         /// Its identity; an LSM6DSOX has 0x6C.
         found: u8,
@@ -24,27 +24,27 @@ pub enum Error {
     NotReady,
     /// The pin could not be set.
     Pin {
-        /// How it failed.
+        /// The kind of failure.
         kind: digital::ErrorKind,
     },
-    /// The file is no network that can be run.
+    /// The file is not a network that can run.
     Network {
-        /// Why.
+        /// The reason.
         error: NetworkError,
     },
-    /// The file's network has other layers than this program sets memory aside for.
+    /// The network of the file has different layers than those that this program has memory for.
     Shape,
-    /// No window came in [`Phase::Measure`](super::Phase::Measure), so nothing says how far the usual goes.
+    /// There was no window in [`Phase::Measure`](super::Phase::Measure), so there is no limit of usual distances.
     Unmeasured,
 }
 
 impl Error {
-    /// An error of the bus as `embedded-hal` names it.
+    /// Returns an error of the bus with the kind that `embedded-hal` gives it.
     pub(super) fn bus(error: &impl i2c::Error) -> Self {
         Self::Bus { kind: error.kind() }
     }
 
-    /// An error of the pin.
+    /// Returns an error of the pin.
     pub(super) fn pin(error: &impl digital::Error) -> Self {
         Self::Pin { kind: error.kind() }
     }

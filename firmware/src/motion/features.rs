@@ -1,4 +1,4 @@
-//! A window of samples as 18 numbers, and those as int8.
+//! Computes 18 numbers from a window of samples, and their int8 codes.
 
 use micromath::F32;
 use tercet_core::quant::Grid;
@@ -6,17 +6,17 @@ use tercet_core::quant::Grid;
 use super::scales::SCALES;
 use super::{AXES, Sample};
 
-/// Values of a window: three of each axis.
+/// Number of values per window: three per axis.
 pub const FEATURES: usize = 3 * AXES;
 
-/// The values of a window, before they become int8: the roots of the axes' deviations, then of their mean steps, then of
-/// their ranges, in roots of the sensor's units.
+/// The values of a window before conversion to int8: the roots of the axes' deviations, then of their mean steps, then
+/// of their ranges, in roots of the sensor's units.
 pub type Values = [f32; FEATURES];
 
 /// The values of a window as int8, −127 to 127.
 pub type Codes = [i8; FEATURES];
 
-/// What is gathered of one axis. Nothing wraps in a window of up to 2¹⁵ samples.
+/// Sums over one axis. No sum overflows in a window of up to 2¹⁵ samples.
 #[derive(Clone, Copy)]
 struct Axis {
     count: i64,
@@ -53,10 +53,10 @@ impl Axis {
         self.max = self.max.max(x);
     }
 
-    /// Deviation, mean step and range, each under a root.
+    /// Returns the roots of deviation, mean step and range.
     ///
-    /// A range of loudness goes through the codes: with roots, standing and walking, which the clusters must tell apart,
-    /// take more of them beside running.
+    /// The codes must cover motion from quiet to loud. With roots, standing and walking, which the clusters must
+    /// distinguish, use more of the codes, although running is covered too.
     fn values(&self) -> [f32; 3] {
         if self.count < 2 {
             return [0.0; 3];
@@ -70,9 +70,9 @@ impl Axis {
     }
 }
 
-/// The values of a window, oldest sample first; all 0 where there are fewer than two samples. O(samples).
+/// Returns the values of a window, oldest sample first; all 0 if there are fewer than two samples. O(samples).
 ///
-/// A constant added to an axis changes none of them.
+/// A constant added to an axis changes none of the values.
 pub fn values<'a>(window: impl Iterator<Item = &'a Sample>) -> Values {
     let mut axes = [Axis::NONE; AXES];
     for sample in window {
@@ -90,7 +90,8 @@ pub fn values<'a>(window: impl Iterator<Item = &'a Sample>) -> Values {
     values
 }
 
-/// The values as int8: 0 becomes −127, and the largest one seen in training 127. Larger ones saturate.
+/// Converts the values to int8: 0 becomes −127, and the largest value seen in training becomes 127. Larger values
+/// saturate.
 pub fn codes(values: &Values) -> Codes {
     let mut codes = [0; FEATURES];
     for (code, (&value, &scale)) in codes.iter_mut().zip(values.iter().zip(&SCALES)) {

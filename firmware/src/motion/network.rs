@@ -1,4 +1,4 @@
-//! Which activity a window is of: a ternary network in flash.
+//! Classifies the activity of a window with a ternary network in flash.
 
 use tercet_core::linear::I8Sym;
 use tercet_core::linear::network::{Buffers, LayerSize, Network};
@@ -7,18 +7,18 @@ use tercet_core::scalar::Only;
 use super::{Codes, Error, FEATURES};
 
 pub mod sizes {
-    //! What the build script read in the network's file: what memory is set aside for, and which code is linked.
+    //! Facts that the build script read in the network's file: the sizes of the memory, and the code to link.
     include!(concat!(env!("OUT_DIR"), "/motion.rs"));
 }
 use sizes::{LAYERS, LAYOUTS, SIZES};
 
-/// Activities that the network tells apart.
+/// Number of activities that the network distinguishes.
 pub const CLASSES: usize = sizes::OUTPUTS;
 
-// A window has as many features as the network takes.
+// A window has as many features as the network has inputs.
 const _: () = assert!(sizes::INPUTS == FEATURES);
 
-/// What somebody does, in the order of the network's outputs and of the recordings' labels.
+/// Activities, in the order of the network's outputs and of the recordings' labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Activity {
@@ -33,7 +33,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// All, in order.
+    /// All activities, in order.
     pub const ALL: [Self; CLASSES] = [
         Self::Standing,
         Self::Walking,
@@ -42,7 +42,7 @@ impl Activity {
     ];
 }
 
-/// What a run needs beside the weights.
+/// Memory that a run needs beside the weights.
 #[derive(Debug)]
 pub(super) struct Scratch {
     activations: [i8; LayerSize::activations_len(&SIZES)],
@@ -79,7 +79,7 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    /// The activity and the logits, which are exact sums.
+    /// Returns the activity and the logits, which are exact sums.
     pub(super) fn run(
         &self,
         codes: &Codes,
@@ -95,7 +95,7 @@ impl<'a> Classifier<'a> {
                 let engine = &mut Only::<LAYOUTS>;
                 self.network.run(engine, x, &mut buffers, &mut logits)
             })
-            // Cannot be: the layers are those that memory was set aside for.
+            // Impossible: the memory is sized for these layers.
             .map_err(|_| Error::Shape)?;
         let class = self.network.class(&logits);
         let activity = Activity::ALL.get(class).copied();

@@ -1,36 +1,36 @@
-//! Recordings as the sensor's registers held them: what boards in an emulator replay.
+//! Recordings of the content of the sensor's registers, which boards in an emulator replay.
 
 use super::{AXES, Activity, Sample};
 
-/// Bytes of a sample.
+/// Bytes per sample.
 const SAMPLE: usize = 2 * AXES;
 
-/// Samples in each recording of a file.
+/// Samples per recording of a file.
 const LENGTH: usize = 100;
 
-/// One recording: bytes of an npy file, two a value, little-endian.
+/// One recording: bytes of an npy file, two per value, little-endian.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recording<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Recording<'a> {
-    /// Samples in a row, 12 bytes each.
+    /// Makes a recording from consecutive samples of 12 bytes each.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// Samples.
+    /// Returns the number of samples.
     pub const fn len(&self) -> usize {
         self.bytes.len() / SAMPLE
     }
 
-    /// Whether there is no sample.
+    /// Returns true if there is no sample.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A sample.
+    /// Returns a sample.
     pub fn get(&self, index: usize) -> Option<Sample> {
         let start = index.checked_mul(SAMPLE)?;
         let bytes = self.bytes.get(start..)?.first_chunk::<SAMPLE>()?;
@@ -43,7 +43,7 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// Recordings of [`Recordings::LENGTH`] samples and what they are of.
+/// Recordings of [`Recordings::LENGTH`] samples, and their activities.
 #[derive(Clone, Copy, Debug)]
 pub struct Recordings<'a> {
     samples: &'a [u8],
@@ -51,11 +51,11 @@ pub struct Recordings<'a> {
 }
 
 impl<'a> Recordings<'a> {
-    /// Samples in each recording.
+    /// Samples per recording.
     pub const LENGTH: usize = LENGTH;
 
-    /// Two npy files: i16 of shape (recordings, 100, 6), u8 of shape (recordings). `count` is how many recordings they have; an
-    /// npy file ends in its data.
+    /// Reads two npy files: i16 of shape (recordings, 100, 6), u8 of shape (recordings). `count` is the number of
+    /// recordings in them. In an npy file the data comes last.
     pub fn new(samples: &'a [u8], labels: &'a [u8], count: usize) -> Self {
         let tail = |bytes: &'a [u8], len: usize| {
             let start = bytes.len().saturating_sub(len);
@@ -67,17 +67,17 @@ impl<'a> Recordings<'a> {
         }
     }
 
-    /// Recordings.
+    /// Returns the number of recordings.
     pub const fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no recordings.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A recording and what was done while it was made.
+    /// Returns a recording and its activity.
     pub fn get(&self, number: usize) -> Option<(Recording<'a>, Activity)> {
         let bytes = self.samples.get(number * LENGTH * SAMPLE..)?;
         let bytes = bytes.get(..LENGTH * SAMPLE)?;

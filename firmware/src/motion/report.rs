@@ -1,27 +1,27 @@
-//! What the application says of a window.
+//! The application's results for a window.
 
 use super::{Activity, CLASSES, Codes, Phase};
 
-/// What was found of one window.
+/// The results for one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Windows before this one.
+    /// Number of windows before this one.
     pub number: u32,
-    /// What was done with it.
+    /// The phase in which it was processed.
     pub phase: Phase,
     /// Its features.
     pub codes: Codes,
-    /// The nearest cluster; the one that took it up while learning.
+    /// The nearest cluster; in the learning phase, the cluster that it was added to.
     pub cluster: u32,
-    /// The squared distance to that cluster's centroid, as it was before.
+    /// The squared distance to the centroid of that cluster before the window was added.
     pub distance: u32,
     /// The largest squared distance that is not flagged; 0 until something was measured.
     pub limit: u32,
-    /// Whether it is unlike everything learned; never before watching.
+    /// True if the window is unlike all learned ones; never true before the watch phase.
     pub flagged: bool,
-    /// What the network takes it for.
+    /// The activity according to the network.
     pub activity: Activity,
-    /// The network's exact sums, an activity each.
+    /// The network's exact sums, one per activity.
     pub logits: [i64; CLASSES],
 }
 

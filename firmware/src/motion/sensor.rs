@@ -1,4 +1,4 @@
-//! The motion sensor: an ST LSM6DSOX behind its driver crate.
+//! The motion sensor: an ST LSM6DSOX, used through its driver crate.
 
 use embedded_hal::delay::DelayNs;
 use embedded_hal::i2c::{ErrorKind, I2c};
@@ -9,31 +9,32 @@ use lsm6dsox::{
 
 use super::Error;
 
-/// Values in a sample.
+/// Values per sample.
 pub const AXES: usize = 6;
 
-/// Acceleration along x, y, z in 0.244 mg (±8 g), then the angular rate about x, y, z in 0.07 °/s (±2000 °/s): what the
-/// sensor's registers hold.
+/// Acceleration along x, y, z in 0.244 mg (±8 g), then the angular rate about x, y, z in 0.07 °/s (±2000 °/s): the
+/// content of the sensor's registers.
 pub type Sample = [i16; AXES];
 
 /// Milliseconds between two samples: the recordings were made at 10 Hz.
 pub const PERIOD_MS: u32 = 100;
 
-/// How often a reading that is due is asked for, a millisecond apart. The sensor makes one every 9.6 ms.
+/// Maximum number of attempts to read a sample that is due, a millisecond apart. The sensor makes one every 9.6 ms.
 const TRIES: u32 = 20;
 
-/// The driver over what it is lent: it owns its bus and its delay, and both are needed outside of it too. What it
-/// knows beside them lies in the sensor's registers.
+/// Makes the driver with a borrowed bus and delay: it owns both, but they are needed outside of it too. All its other
+/// state is in the sensor's registers.
 fn driver<I: I2c, D: DelayNs>(i2c: I, delay: D) -> Lsm6dsox<I, D> {
     Lsm6dsox::new(i2c, SlaveAddress::Low, delay)
 }
 
 /// Resets the sensor and starts both of its parts. Takes at least 110 ms.
 ///
-/// It samples at 104 Hz, and a sample of these is read every [`PERIOD_MS`]: a reading is at most a tenth of a period old.
+/// It samples at 104 Hz, and one of these samples is read every [`PERIOD_MS`]. So a reading is at most a tenth of a
+/// period old.
 pub(super) fn start<I: I2c, D: DelayNs>(i2c: &mut I, delay: &mut D) -> Result<(), Error> {
     let mut driver = driver(i2c, delay);
-    // A harmless read, since the next call does not say how the bus failed.
+    // A harmless read, since the next call does not report how the bus failed.
     if let Err(error) = driver.sample_rate()
         && let Some(cause) = error.cause()
     {
@@ -55,8 +56,8 @@ pub(super) fn start<I: I2c, D: DelayNs>(i2c: &mut I, delay: &mut D) -> Result<()
     start().map_err(|error| failed(&error))
 }
 
-/// Reads a sample, as soon as there is a new one, in two halves: `half` keeps the acceleration where the angular rate could not
-/// be read, so that the next call goes on from there.
+/// Reads a sample in two halves as soon as there is a new one. If the angular rate could not be read, `half` keeps the
+/// acceleration, so that the next call continues from there.
 pub(super) fn read<I: I2c, D: DelayNs>(
     i2c: &mut I,
     delay: &mut D,
@@ -93,7 +94,7 @@ fn once<I: I2c, D: DelayNs>(
 }
 
 fn reading<B: embedded_hal::i2c::Error>(error: &accelerometer::Error<lsm6dsox::Error<B>>) -> Error {
-    // The driver gives a cause wherever it reads raw values.
+    // The driver gives a cause whenever it reads raw values.
     error.cause().map_or(Error::NotReady, failed)
 }
 
@@ -103,7 +104,7 @@ fn failed<B: embedded_hal::i2c::Error>(error: &lsm6dsox::Error<B>) -> Error {
             Error::bus(error)
         }
         lsm6dsox::Error::ResetFailed => Error::Reset,
-        // The others are of functions that are not called.
+        // The other errors are of functions that are not called.
         _ => Error::NotReady,
     }
 }

@@ -1,4 +1,4 @@
-//! The application tried on recordings: what it flags and names, beside what was really done.
+//! Tries the application on recordings, and compares its flags and classes with the true activities.
 
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::OutputPin;
@@ -7,21 +7,21 @@ use tercet_core::conformance::Digest;
 use super::emulated::Sensor;
 use super::{Activity, App, CLASSES, Error, Phase, Recordings, Report};
 
-/// Recordings that the application learns from, and as many that it measures: half of each are of standing, half of
-/// walking.
+/// Number of recordings that the application learns from, and also of those that it measures. Half of each are of
+/// standing, half of walking.
 const LEARNED: usize = 10;
 
-/// The digest that the recordings here give on every processor; see [`Trial::digest`].
+/// The digest of these recordings on every processor; see [`Trial::digest`].
 pub const DIGEST: u64 = 0x4DF0_B38D_303A_4A07;
 
-/// What became of windows.
+/// Outcome of some windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many there were.
+    /// Number of windows.
     pub windows: u32,
-    /// How many were flagged.
+    /// Number of flagged windows.
     pub flagged: u32,
-    /// How many the network named rightly.
+    /// Number of windows that the network classified correctly.
     pub right: u32,
 }
 
@@ -39,37 +39,38 @@ impl Counts {
     }
 }
 
-/// What became of one recording.
+/// Outcome of one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Played {
     /// Its place in the file.
     pub number: usize,
-    /// What was really done.
+    /// The true activity.
     pub activity: Activity,
-    /// What was done with its windows.
+    /// The phase in which it was played.
     pub phase: Phase,
-    /// Its windows.
+    /// Outcome of its windows.
     pub counts: Counts,
     /// The smallest and the largest of their squared distances.
     pub distances: (u32, u32),
 }
 
-/// What became of all recordings that were watched.
+/// Outcome of all watched recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// Windows by what was really done, in the order of [`Activity::ALL`].
+    /// Windows by true activity, in the order of [`Activity::ALL`].
     pub counts: [Counts; CLASSES],
     /// The largest squared distance that was not flagged.
     pub limit: u32,
-    /// A digest of everything reported, from the first window learned from.
+    /// Digest of everything reported, beginning with the first window of the learning phase.
     pub digest: u64,
 }
 
 impl Trial {
-    /// Plays recordings to an application that knows nothing: of `motion.npy`, the first ten are of standing and the next ten of walking.
+    /// Plays recordings to an application that has learned nothing. Of `motion.npy`, the first ten are of standing and
+    /// the next ten of walking.
     ///
-    /// The first five of each are learned from, in turn, so that the clusters' seeds are of both; the others are measured. All
-    /// after them are watched. `seen` gets every recording's outcome.
+    /// The application learns from the first five of each, in turn, so that the clusters' seeds come from both; it
+    /// measures the other five of each. It watches all recordings after these. `seen` gets every recording's outcome.
     ///
     /// # Errors
     /// Those of [`App::step`] and [`App::watch`].
@@ -124,27 +125,27 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Windows of an activity.
+    /// Returns the outcome of the windows of an activity.
     pub fn of(&self, activity: Activity) -> Counts {
         let counts = self.counts.get(activity as usize);
         counts.copied().unwrap_or(Counts::NONE)
     }
 
-    /// Of the windows of an activity that was not learned, how many in a thousand were flagged.
+    /// Returns the flagged windows of an activity that was not learned, per thousand of its windows.
     pub fn recall(&self, activity: Activity) -> u32 {
         let counts = self.of(activity);
         permille(counts.flagged, counts.windows)
     }
 
-    /// Of the flagged windows of an activity that was not learned and of the two that were, how many in a thousand are of the
-    /// first.
+    /// Returns the flagged windows of an activity that was not learned, per thousand flagged windows of it and of the
+    /// two learned ones.
     pub fn precision(&self, activity: Activity) -> u32 {
         let usual = [Activity::Standing, Activity::Walking].map(|usual| self.of(usual).flagged);
         let flagged = self.of(activity).flagged;
         permille(flagged, flagged + usual.iter().sum::<u32>())
     }
 
-    /// How many in a thousand of the windows watched were named rightly.
+    /// Returns the correctly classified windows, per thousand watched windows.
     pub fn accuracy(&self) -> u32 {
         let sum = |of: fn(&Counts) -> u32| self.counts.iter().map(of).sum();
         permille(sum(|counts| counts.right), sum(|counts| counts.windows))
@@ -170,7 +171,7 @@ impl Played {
     }
 }
 
-/// `part` of `whole` in thousandths, rounded down; 0 of nothing.
+/// Returns `part` of `whole` in thousandths, rounded down; 0 if `whole` is 0.
 fn permille(part: u32, whole: u32) -> u32 {
     (part * 1000).checked_div(whole).unwrap_or(0)
 }

@@ -32,7 +32,8 @@ impl I2c for Plug<'_> {
     }
 }
 
-/// What happens in so many steps; `down` and `out` say of each whether the button is and whether the bus is unplugged.
+/// Returns the events of this many steps. `down` is true for steps with the button down, `out` for steps with the bus
+/// unplugged.
 fn played(
     steps: usize,
     down: impl Fn(usize) -> bool,
@@ -77,7 +78,8 @@ fn phases_follow_by_themselves() {
 
 #[test]
 fn a_button_ends_a_phase_once_for_each_press() {
-    // Held from the start: nothing was learned yet. Then held for a second, twice; the third while watching.
+    // Held from the start, when nothing was learned yet. Then held for a second, twice; the third press while
+    // watching.
     let held = [0..10, 60..70, 90..100, 120..130];
     let events = played(
         140,
@@ -147,7 +149,7 @@ fn what_is_unlike_the_learned_is_flagged_and_nothing_else() {
             flags.push(report.flagged);
         }
     }
-    // The first window that holds samples of badminton.
+    // The first window that contains samples of badminton.
     assert_eq!(flags.iter().position(|&flagged| flagged), Some(16));
     assert!(flags[16..].iter().all(|&flagged| flagged) && flags.len() > 30);
 }

@@ -39,7 +39,8 @@ enum Choice {
 /// Replaces the block formats of a plan by those with the least total squared error within `options.bits`.
 ///
 /// Each tensor is encoded in every format that its rows divide into, so this takes [`PASSES`] times the reading of a
-/// plain conversion. With `importance` the error is [`WeightedSquares::relative`]. `None` if no tensor is to be quantized.
+/// plain conversion. With `importance` the error is [`WeightedSquares::relative`]. `None` if no tensor is to be
+/// quantized.
 pub(super) fn choose(
     steps: &mut impl ConversionSteps,
     model: &Model,

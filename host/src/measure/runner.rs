@@ -96,7 +96,7 @@ impl Runner {
     /// Lets every contender run a case once, checks that all wrote the first one's bits, and times them in turns.
     ///
     /// The speed-up is relative to the first contender. Contenders that the case is not meaningful for are left out
-    /// ([`LeastWork::is_for`](super::Work::is_for)).
+    /// ([`LeastWork::is_for`](super::LeastWork::is_for)).
     ///
     /// # Errors
     /// [`WrongBits`].

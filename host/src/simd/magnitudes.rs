@@ -1,9 +1,9 @@
 //! Counts of magnitudes by bit pattern, in one word per bin.
 //!
 //! All values of a bin share an exponent, and so their mantissas are the bin's first one and the pattern's low bits,
-//! fewer than
-//! 24. A word holds the sum of the low bits in its lower 41 bits and the count above: of up to 2¹⁷ values the sum stays
-//!     below 2⁴⁰. So a value takes one addition, in half the memory of a [`MagnitudeBin`].
+//! which are fewer than 24 bits. A word holds the sum of the low bits in its lower 41 bits and the count above them.
+//! The sum of up to 2¹⁷ values stays below 2⁴⁰. So a value takes one addition, in half the memory of a
+//! [`MagnitudeBin`].
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, bits};

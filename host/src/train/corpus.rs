@@ -40,7 +40,7 @@ impl Corpus {
         if context == 0 || tokens.len() < needed {
             let found = tokens.len();
             return Err(Error::options(format!(
-                "a text of {found} tokens is too short to train on; windows of {context} take {needed} at least"
+                "a text of {found} tokens is too short to train on: windows of {context} need at least {needed}; give more text or a shorter context"
             )));
         }
         Ok(Self {

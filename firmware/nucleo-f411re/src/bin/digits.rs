@@ -1,4 +1,4 @@
-//! Reads 32 digits by an integer network in flash and logs each class and digest: nothing but the board is needed.
+//! Reads 32 digits with an integer network in flash and logs each class and digest. Only the board is needed.
 
 #![no_std]
 #![no_main]
@@ -26,7 +26,7 @@ fn main() -> ! {
         Err(error) => defmt::error!("{}", error),
     }
     loop {
-        // Not asleep: the probe reads the log through a bus that sleep stops.
+        // Not asleep: the probe reads the log through a bus that stops during sleep.
         cortex_m::asm::nop();
     }
 }

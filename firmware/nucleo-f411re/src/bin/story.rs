@@ -1,5 +1,5 @@
-//! Writes a text with the bundled language model on the console of the probe: USART2 (TX PA2), 115,200 baud, 8N1. Then the digest of all logits and the
-//! cycles that a token took. Nothing but the board is needed.
+//! Writes a text with the bundled language model to the console of the probe: USART2 (TX PA2), 115,200 baud, 8N1. Then
+//! prints the digest of all logits and the cycles per token. Only the board is needed.
 
 #![no_std]
 #![no_main]
@@ -15,7 +15,7 @@ use stm32f4xx_hal::prelude::*;
 use stm32f4xx_hal::rcc::Config;
 use tercet_firmware::story::{self, Memory, Told};
 
-/// The fastest that the chip is.
+/// The chip's highest clock rate.
 const CLOCK_MHZ: u32 = 100;
 
 #[entry]
@@ -25,7 +25,7 @@ fn main() -> ! {
     else {
         defmt::panic!("the peripherals are taken");
     };
-    // From the chip's own oscillator: no crystal or solder bridge is needed.
+    // From the chip's own oscillator, so no crystal or solder bridge is needed.
     let mut rcc = chip.RCC.freeze(Config::hsi().sysclk(CLOCK_MHZ.MHz()));
     let pins = chip.GPIOA.split(&mut rcc);
     let Ok(mut console) = chip.USART2.tx(pins.pa2, 115_200.bps(), &mut rcc) else {
@@ -37,13 +37,13 @@ fn main() -> ! {
     let written = story::write(
         MEMORY,
         &mut |work| {
-            // A piece takes far less than the 42 seconds in which 32 bits go round.
+            // A piece takes far less than the 42 seconds after which 32 bits wrap around.
             let before = DWT::cycle_count();
             work();
             cycles = cycles.saturating_add(DWT::cycle_count().wrapping_sub(before).into());
         },
         &mut |told| match told {
-            // A console that fails has no way to say so.
+            // A console that fails cannot report it.
             Told::Text(bytes) => drop(console.bwrite_all(bytes)),
             Told::Taken(taken) => tokens = taken,
         },
@@ -63,7 +63,7 @@ fn main() -> ! {
         }
     };
     loop {
-        // Not asleep: the probe reads the log through a bus that sleep stops.
+        // Not asleep: the probe reads the log through a bus that stops during sleep.
         cortex_m::asm::nop();
     }
 }

@@ -1,4 +1,5 @@
-//! Reads 32 digits by an integer network in flash and logs each class and digest: nothing but the board and a probe is needed.
+//! Reads 32 digits with an integer network in flash and logs each class and digest. Only the board and a probe are
+//! needed.
 
 #![no_std]
 #![no_main]

@@ -1,5 +1,5 @@
-//! Writes a text with the bundled language model on a console: UART0 (TX GP0), 115,200 baud, 8N1. Then the digest of all logits and the microseconds that a
-//! token took. Nothing but the board and a serial adapter is needed.
+//! Writes a text with the bundled language model to a console: UART0 (TX GP0), 115,200 baud, 8N1. Then prints the
+//! digest of all logits and the microseconds per token. Only the board and a serial adapter are needed.
 
 #![no_std]
 #![no_main]

@@ -1,22 +1,22 @@
-//! What a program may not have more of than the committed table, or than was promised.
+//! Checks a program's figures against the committed table and against limits.
 
 use std::collections::BTreeMap;
 
 use super::Figures;
 
-/// Growth that is let pass, in per cent.
+/// Growth that is accepted, in per cent.
 const PERCENT: u64 = 2;
 
-/// How a program's figures differ from the committed ones, a line each.
+/// Differences of a program's figures from the committed ones, one line each.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// What fails: more than 2 % more, and figures that came or went.
+    /// Failures: figures that grew by more than 2 %, and figures that appeared or disappeared.
     pub grown: Vec<String>,
-    /// What is less now, so that the table could be renewed.
+    /// Figures that are smaller now, so that the table could be renewed.
     pub shrunk: Vec<String>,
 }
 
-/// Compares.
+/// Compares figures with the committed ones.
 pub fn compare(committed: &Figures, now: &Figures) -> Comparison {
     let mut comparison = Comparison::default();
     for (name, is) in now.iter() {
@@ -41,7 +41,7 @@ pub fn compare(committed: &Figures, now: &Figures) -> Comparison {
     comparison
 }
 
-/// Every figure that is over its limit, and every limit of a figure that was not found, a line each.
+/// Returns every figure that is over its limit, and every limit without a figure, one line each.
 pub fn over_limits(limits: &BTreeMap<String, u64>, now: &Figures) -> Vec<String> {
     let lines = limits.iter().filter_map(|(name, &limit)| {
         let Some(is) = now.get(name) else {

@@ -6,7 +6,8 @@ mod table;
 pub use compare::{Comparison, compare, over_limits};
 pub use table::Table;
 
-/// Names and values, in the order they were found. Names hold no spaces; a dot leads to a part of what stands before it.
+/// Names and values, in the order they were found. Names contain no spaces; a name with a dot is a part of the figure
+/// before the dot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Figures(Vec<(String, u64)>);
 
@@ -19,24 +20,24 @@ impl Figures {
         }
     }
 
-    /// Adds to a figure, which is 0 before.
+    /// Adds to a figure, which is 0 at first.
     pub fn add(&mut self, name: &str, value: u64) {
         self.set(name, self.get(name).unwrap_or(0) + value);
     }
 
-    /// A figure's value.
+    /// Returns a figure's value.
     pub fn get(&self, name: &str) -> Option<u64> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|&(_, value)| value)
     }
 
-    /// All of them.
+    /// Returns all figures.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, value)| (&**name, *value))
     }
 
-    /// Takes those that a program printed: `# stack N`, `# state N`, `# app N` and `# instructions NAME N`; and sets `ram.total`, statics and stack, where
-    /// there is a stack.
+    /// Takes the figures that a program printed: `# stack N`, `# state N`, `# app N` and `# instructions NAME N`. If
+    /// there is a stack, also sets `ram.total`, the sum of statics and stack.
     pub fn take_printed(&mut self, lines: &[String]) {
         for line in lines {
             let words: Vec<&str> = line.split_whitespace().collect();

@@ -2,16 +2,16 @@
 
 use super::Figures;
 
-/// Figures of programs on one board, by one compiler: another makes other code of the same source.
+/// Figures of programs on one board with one compiler: another compiler generates other code from the same source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
-    /// The compiler, as it signs images.
+    /// The compiler, in the form of its signature in images.
     pub compiler: String,
     programs: Vec<(String, Figures)>,
 }
 
 impl Table {
-    /// A table of `compiler` with no programs.
+    /// Makes a table of `compiler` without programs.
     pub fn new(compiler: &str) -> Self {
         Self {
             compiler: compiler.to_owned(),
@@ -22,7 +22,7 @@ impl Table {
     /// Reads a table.
     ///
     /// # Errors
-    /// The line that is none of a table.
+    /// The first line that does not belong in a table.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut table = Self::default();
         for line in text.lines() {
@@ -44,18 +44,18 @@ impl Table {
         Ok(table)
     }
 
-    /// A program's figures.
+    /// Returns a program's figures.
     pub fn get(&self, program: &str) -> Option<&Figures> {
         let found = self.programs.iter().find(|(name, _)| name == program);
         found.map(|(_, figures)| figures)
     }
 
-    /// The programs, by name.
+    /// Returns the programs, by name.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.programs.iter().map(|(name, _)| &**name)
     }
 
-    /// Puts a program's figures in place of those it had.
+    /// Replaces a program's figures.
     pub fn set(&mut self, program: &str, figures: &Figures) {
         *self.entry(program) = figures.clone();
     }
@@ -73,7 +73,7 @@ impl Table {
         &mut self.programs[at].1
     }
 
-    /// The table as text.
+    /// Returns the table as text.
     pub fn text(&self) -> String {
         let mut text = format!(
             "# {}\n{:<14} {:<34} {:>9}\n",

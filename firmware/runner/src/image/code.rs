@@ -1,4 +1,4 @@
-//! Which source files the code of an image comes from.
+//! Finds the source files that the code of an image comes from.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,12 +9,14 @@ use rustc_demangle::demangle;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// Bytes of code by source file, from the line tables of the debugging information, in which inlined code has the file it was inlined from.
+/// Returns the bytes of code by source file, from the line tables of the debugging information. In these, inlined code
+/// belongs to the file that it was inlined from.
 ///
-/// Code inlined into `core::panicking` is left out: it makes the arguments of a panic's message and formats nothing.
+/// Code that is inlined into `core::panicking` is not counted: it makes the arguments of a panic's message and formats
+/// nothing.
 ///
 /// # Errors
-/// There is no debugging information, or it is broken.
+/// The debugging information is missing or broken.
 pub fn by_file(file: &object::File<'_>) -> Result<BTreeMap<String, u64>, String> {
     let endian = if file.is_little_endian() {
         RunTimeEndian::Little
@@ -49,7 +51,7 @@ pub fn by_file(file: &object::File<'_>) -> Result<BTreeMap<String, u64>, String>
     Ok(bytes)
 }
 
-/// The addresses of the functions whose names begin so.
+/// Returns the addresses of the functions whose names begin with `begin`.
 fn functions(file: &object::File<'_>, begin: &str) -> Vec<Range<u64>> {
     // Thumb's functions have odd addresses.
     let odd = match file.architecture() {
@@ -82,7 +84,7 @@ fn read<'a>(
             continue;
         };
         let (program, sequences) = program.sequences()?;
-        // The linker leaves lines of functions that it dropped, at an address where there is no code.
+        // The linker keeps the lines of functions that it dropped, at an address without code.
         for sequence in sequences.iter().filter(|sequence| in_image(sequence.start)) {
             let mut rows = program.resume_from(sequence);
             let mut last: Option<(u64, u64)> = None;
@@ -137,7 +139,7 @@ mod tests {
         };
         assert!(of("image/code.rs") > 500);
         assert!(of("library/alloc/src/vec/mod.rs") > 500);
-        // Its functions are there, and of their code only what was inlined elsewhere is counted.
+        // Its functions are in the image, but of their code only the part that was inlined from elsewhere is counted.
         assert!(!functions(&file, "core::panicking::").is_empty());
         assert!(of("library/core/src/panicking.rs") < 500);
         let code: u64 = file

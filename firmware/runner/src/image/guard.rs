@@ -1,4 +1,5 @@
-//! Code that an image must not hold: found by the names of its functions, and by the source files of its code, which show what was inlined too.
+//! Code that an image must not contain. It is found by the names of its functions, and by the source files of its
+//! code, which also show inlined code.
 
 use object::{Object, ObjectSymbol, SymbolKind};
 use rustc_demangle::demangle;
@@ -15,7 +16,7 @@ impl Guard {
         }
     }
 
-    /// Whether a source file of the standard library is what this is about.
+    /// Returns true if the guard is about this source file of the standard library.
     fn is_file(self, path: &str) -> bool {
         match self {
             Self::Alloc => path.contains("library/alloc/src/"),
@@ -26,7 +27,7 @@ impl Guard {
         }
     }
 
-    /// Whether a function is; its name demangled, without hash.
+    /// Returns true if the guard is about this function; the name is demangled, without hash.
     fn is_function(self, name: &str) -> bool {
         let of = |room: &str| {
             name.starts_with(room)
@@ -55,7 +56,7 @@ impl Guard {
     }
 }
 
-/// Every place where an image holds code of `guards`, one line each.
+/// Returns every place where an image contains code of `guards`, one line each.
 ///
 /// # Errors
 /// The image has no debugging information.
@@ -106,7 +107,7 @@ mod tests {
             assert!(guard.is_function(name), "{name}");
         }
         for (guard, name) in [
-            // Named after a type of core::fmt, and code of another room.
+            // Named after a type of core::fmt, but code of another module.
             (
                 Guard::Fmt,
                 "<core::result::Result<(), core::fmt::Error>>::ok",

@@ -1,4 +1,4 @@
-//! What an image holds, read from its ELF file.
+//! The content of an image, read from its ELF file.
 
 mod code;
 mod guard;
@@ -9,7 +9,7 @@ pub use sizes::sizes;
 
 use object::{Object, ObjectSection};
 
-/// The compiler that made an image, as it signed there.
+/// Returns the compiler that made an image, from its signature there.
 pub fn compiler(file: &object::File<'_>) -> Option<String> {
     let comment = file.section_by_name(".comment")?;
     let text = String::from_utf8_lossy(comment.data().ok()?).into_owned();

@@ -1,20 +1,21 @@
 //! Bytes of flash and RAM.
 //!
-//! What counts is what a loader puts on the board: sections that are allocated. Debugging information and the strings of defmt are
-//! not, and stay in the file.
+//! These are the sections that a loader puts on the board, the allocated ones. Debugging information and the strings
+//! of defmt are not allocated and stay in the file.
 
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, elf};
 use rustc_demangle::demangle;
 
 use crate::figures::Figures;
 
-/// The sizes of an image: `flash` and of it `flash.vectors`, `flash.text`, `flash.rodata`, `flash.data` (what statics start as) and so on by
-/// section, and `ram`, what statics take.
+/// Returns the sizes of an image: `flash`, its parts by section `flash.vectors`, `flash.text`, `flash.rodata`,
+/// `flash.data` (initial values of statics) and so on, and `ram`, the size of statics.
 ///
-/// `named` are parts of names of statics: the sum of their sizes is `flash.named`, and `flash.rest` is `flash` without them.
+/// `named` are parts of names of statics: the sum of their sizes is `flash.named`, and `flash.rest` is `flash` without
+/// them.
 ///
 /// # Errors
-/// A part in `named` that no static in flash has.
+/// No static in flash has a part of `named` in its name.
 pub fn sizes(file: &object::File<'_>, named: &[String]) -> Result<Figures, String> {
     let mut figures = Figures::default();
     let mut flash = 0;
@@ -56,7 +57,7 @@ fn part(section: &str) -> &str {
     }
 }
 
-/// The bytes of the constants whose names hold one of `named`.
+/// Returns the bytes of the constants whose names contain one of `named`.
 fn statics(file: &object::File<'_>, named: &[String]) -> Result<u64, String> {
     let mut sum = 0;
     for part in named {
@@ -98,7 +99,7 @@ mod tests {
             SectionKind::ReadOnlyData,
         );
         image.append_section_data(vectors, &[0; 64], 4);
-        // As linkers leave it where strings are in it.
+        // As linkers write it if it contains strings.
         let rodata =
             image.add_section(Vec::new(), b".rodata".to_vec(), SectionKind::ReadOnlyString);
         image.append_section_data(rodata, &[0; 50], 1);

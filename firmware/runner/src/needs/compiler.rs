@@ -1,4 +1,4 @@
-//! The compiler that cargo will take, and what it lacks for a target: no matter whether rustup brought it.
+//! Finds the compiler that cargo will use, and the parts that it lacks for a target, with or without rustup.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -19,28 +19,28 @@ pub(super) enum Part {
 /// A standard library.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Library {
-    /// What it is for.
+    /// The target that it is for.
     pub(super) target: String,
-    /// Where it is missing.
+    /// The Rust that lacks it.
     pub(super) rust: Rust,
 }
 
 /// An installed Rust.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rust {
-    /// Where the libraries of all targets lie.
+    /// The folder with the libraries of all targets.
     folder: PathBuf,
-    /// rustup's name for it, where it is rustup's.
+    /// rustup's name for it, if rustup installed it.
     toolchain: Option<String>,
 }
 
 impl Rust {
-    /// The libraries for these targets.
+    /// Returns the missing libraries for these targets as one lack.
     pub(super) fn lack(&self, targets: &[&str]) -> Lack {
         let (names, list) = (targets.join(", "), targets.join(" "));
         let how = match &self.toolchain {
             Some(name) if name.starts_with("stable-") => format!("rustup target add {list}"),
-            // Perhaps not the one that rustup takes by itself.
+            // Perhaps not the toolchain that rustup uses by default.
             Some(name) => format!("rustup target add --toolchain {name} {list}"),
             None => format!(
                 "rustup target add {list}, with a Rust of https://rustup.rs: this one is not rustup's"
@@ -56,7 +56,7 @@ impl Rust {
     }
 }
 
-/// Where a compiler keeps what.
+/// Folders of a compiler.
 struct Paths {
     sysroot: PathBuf,
     /// The target's libraries.
@@ -65,18 +65,18 @@ struct Paths {
 }
 
 impl Paths {
-    /// The folder of all targets' libraries, in which the compiler also has its tools.
+    /// Returns the folder with the libraries of all targets, which also contains the compiler's tools.
     fn rustlib(&self) -> &Path {
         let mut parents = self.libraries.ancestors();
         parents.nth(2).unwrap_or(&self.sysroot)
     }
 
-    /// The folder of the compiler's own tools.
+    /// Returns the folder of the compiler's own tools.
     fn tools(&self) -> PathBuf {
         self.rustlib().join(&self.host).join("bin")
     }
 
-    /// The Rust that it is of; rustup keeps its own in a folder of that name.
+    /// Returns the Rust that the compiler belongs to. rustup keeps its toolchains in a folder of that name.
     fn rust(&self) -> Rust {
         let parent = self.sysroot.parent().and_then(Path::file_name);
         let name = self.sysroot.file_name().and_then(|name| name.to_str());
@@ -89,7 +89,8 @@ impl Paths {
     }
 }
 
-/// What the compiler that cargo takes in `folder`, told of the configuration `config`, lacks for a target.
+/// Returns the parts for a target that are missing from the compiler which cargo uses in `folder` with the
+/// configuration `config`.
 pub(super) fn missing(folder: &Path, target: &str, config: &Path) -> Vec<Part> {
     let says = Says::read(folder, config, target);
     if says.library() {
@@ -107,7 +108,7 @@ pub(super) fn missing(folder: &Path, target: &str, config: &Path) -> Vec<Part> {
     )
 }
 
-/// What is in none of the folders where it belongs; programs may be in those of `path` too.
+/// Returns the parts that are in none of the folders where they belong; programs may also be in those of `path`.
 fn judge(says: &Says, paths: &Paths, path: &OsStr, target: &str) -> Vec<Part> {
     let mut missing = Vec::new();
     if !has_core(&paths.libraries) {
@@ -121,7 +122,7 @@ fn judge(says: &Says, paths: &Paths, path: &OsStr, target: &str) -> Vec<Part> {
     missing
 }
 
-/// Asks the compiler where it keeps what; or why it cannot be asked.
+/// Asks the compiler for its folders; the error is the reason why it cannot be asked.
 fn ask(folder: &Path, target: &str) -> Result<Paths, Lack> {
     let rustc = name();
     let name = rustc.display();
@@ -156,7 +157,7 @@ fn ask(folder: &Path, target: &str) -> Result<Paths, Lack> {
     }
 }
 
-/// The linker of bare-metal targets, which a distribution's Rust may lack.
+/// Returns the linker of bare-metal targets, which a distribution's Rust may lack.
 fn linker(paths: &Paths, target: &str) -> Lack {
     let variable = target.to_uppercase().replace(['-', '.'], "_");
     Lack {
@@ -170,7 +171,7 @@ fn linker(paths: &Paths, target: &str) -> Lack {
     }
 }
 
-/// The compiler's name, as cargo finds it in the environment.
+/// Returns the compiler's name, as cargo finds it in the environment.
 fn name() -> OsString {
     let given = |name| env::var_os(name).filter(|value| !value.is_empty());
     given("RUSTC")
@@ -178,7 +179,7 @@ fn name() -> OsString {
         .unwrap_or_else(|| "rustc".into())
 }
 
-/// Whether a target's libraries, of which no program can do without `core`, lie there.
+/// Returns true if a folder contains a target's libraries. No program works without `core`.
 fn has_core(folder: &Path) -> bool {
     let Ok(entries) = fs::read_dir(folder) else {
         return false;
@@ -187,7 +188,7 @@ fn has_core(folder: &Path) -> bool {
     names.any(|name| name.starts_with("libcore-") && name.ends_with(".rlib"))
 }
 
-/// Whether the linker of bare-metal targets is where the compiler looks for it.
+/// Returns true if the linker of bare-metal targets is where the compiler looks for it.
 fn has_linker(paths: &Paths, path: &OsStr) -> bool {
     let file = format!("rust-lld{}", env::consts::EXE_SUFFIX);
     let mut folders = std::iter::once(paths.tools()).chain(env::split_paths(path));
@@ -198,7 +199,8 @@ fn has_linker(paths: &Paths, path: &OsStr) -> bool {
 mod tests {
     use super::*;
 
-    /// Which linker is looked for is not tested on a whole machine: a configuration above this folder may well name another.
+    /// This does not test a whole machine for the linker that is looked for: a configuration above this folder may
+    /// name another.
     #[test]
     fn a_linker_is_looked_for_beside_the_compiler_and_in_the_path() {
         let folder = env::temp_dir().join(format!("tercet-linker-{}", std::process::id()));

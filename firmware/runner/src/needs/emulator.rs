@@ -1,11 +1,11 @@
-//! Emulators that are missing.
+//! Finds missing emulators.
 
 use std::io::ErrorKind;
 
 use super::Lack;
 use crate::qemu::{how_to_get, try_out};
 
-/// An emulator that is missing; nothing where it starts.
+/// Returns an emulator as missing; `None` if it starts.
 pub(super) fn lack(program: &str) -> Option<Lack> {
     let error = try_out(program).err()?;
     let what = match error.kind() {

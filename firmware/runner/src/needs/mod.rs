@@ -1,7 +1,7 @@
-//! What a run needs of the machine, and how to get what is missing.
+//! Looks for the needs of a run on the machine, and reports how to get missing parts.
 //!
-//! Only what would surely fail is called missing: where the environment or a configuration of cargo says that building is done otherwise,
-//! cargo shall judge.
+//! Only parts without which the run would surely fail are called missing. If the environment or a configuration of
+//! cargo changes how programs are built, cargo must judge.
 
 mod compiler;
 mod emulator;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use compiler::{Library, Part};
 
-/// A search for what a run needs, and what of it was not found.
+/// A search for the needs of a run, with those that were not found.
 #[derive(Debug)]
 pub struct Search<'a> {
     firmware: &'a Path,
@@ -22,14 +22,14 @@ pub struct Search<'a> {
 /// Something that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
-    /// What it is, and where it was looked for.
+    /// Its name, and the place where it was looked for.
     pub what: String,
-    /// How to get it.
+    /// Instructions to get it.
     pub how: String,
 }
 
 impl<'a> Search<'a> {
-    /// A search that has found nothing missing yet; `firmware` is the folder that cargo builds in.
+    /// Starts a search; `firmware` is the folder that cargo builds in.
     pub fn new(firmware: &'a Path) -> Self {
         Self {
             firmware,
@@ -38,8 +38,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks for what building for a target needs, its library and its linker, where `config` is a configuration that cargo is told of
-    /// besides its own; whether all is there.
+    /// Looks for the needs of building for a target, its library and its linker. `config` is a configuration that
+    /// cargo gets besides its own. Returns true if nothing is missing.
     pub fn target(&mut self, target: &str, config: &Path) -> bool {
         let missing = compiler::missing(self.firmware, target, config);
         let complete = missing.is_empty();
@@ -55,7 +55,7 @@ impl<'a> Search<'a> {
         complete
     }
 
-    /// Looks for an emulator; whether it is there.
+    /// Looks for an emulator. Returns true if it is there.
     pub fn emulator(&mut self, program: &str) -> bool {
         let lack = emulator::lack(program);
         let there = lack.is_none();
@@ -63,7 +63,7 @@ impl<'a> Search<'a> {
         there
     }
 
-    /// What is missing. Libraries that one command adds are one.
+    /// Returns what is missing. Libraries that one command adds are one item.
     pub fn missing(&self) -> Vec<Lack> {
         let mut missing = Vec::new();
         let mut rest: Vec<&Library> = self.libraries.iter().collect();
@@ -78,10 +78,10 @@ impl<'a> Search<'a> {
         missing
     }
 
-    /// Nothing, where nothing is missing.
+    /// Returns `Ok` if nothing is missing.
     ///
     /// # Errors
-    /// All that is missing, and how to get it.
+    /// Everything that is missing, and how to get it.
     pub fn end(&self) -> Result<(), String> {
         let missing = self.missing();
         if missing.is_empty() {

@@ -1,13 +1,14 @@
-//! What the environment and cargo's configurations say of building, as text: it is only asked whether they speak of something.
+//! The settings of the environment and of cargo's configurations, as text. It is only searched for mentions of
+//! something.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// All that is said of how to build for a target.
+/// All settings that affect building for a target.
 pub(super) struct Says(String);
 
 impl Says {
-    /// Reads what cargo reads where it builds in `folder` and is told of `config` too.
+    /// Reads the files and variables that cargo reads if it builds in `folder` and also gets `config`.
     pub(super) fn read(folder: &Path, config: &Path, target: &str) -> Self {
         let mut files = vec![config.to_owned()];
         let homes = folder.ancestors().map(|folder| folder.join(".cargo"));
@@ -24,7 +25,7 @@ impl Says {
         Self::of(texts.chain(variables))
     }
 
-    /// These texts.
+    /// Makes it from these texts.
     pub(super) fn of(texts: impl Iterator<Item = String>) -> Self {
         let mut all = String::new();
         for text in texts {
@@ -36,8 +37,8 @@ impl Says {
         Self(all)
     }
 
-    /// Whether cargo builds the library itself, takes another compiler or folder of libraries than it would by itself, or reads more
-    /// configurations: nobody but cargo knows then whether there is one.
+    /// Returns true if cargo builds the library itself, uses another compiler or library folder than its default, or
+    /// reads more configurations. Then only cargo knows if there is a library.
     pub(super) fn library(&self) -> bool {
         let is = |name: &str| {
             let value = |line: &str| Some(line.strip_prefix(name)?.trim_start().starts_with('='));
@@ -49,13 +50,13 @@ impl Says {
             || ["rustc", "build.rustc", "include"].iter().any(|it| is(it))
     }
 
-    /// Whether another linker is told of than the target's own.
+    /// Returns true if the settings name another linker than the target's own.
     pub(super) fn linker(&self) -> bool {
         self.0.contains("linker")
     }
 }
 
-/// A variable as a line of a configuration would say it; nothing of those that say nothing of building for the target.
+/// Returns a variable in the form of a line of a configuration; `None` if it does not affect building for the target.
 fn variable(name: &str, value: &str, target: &str) -> Option<String> {
     let target = target.to_uppercase().replace(['-', '.'], "_");
     if value.is_empty() {
@@ -75,7 +76,7 @@ fn variable(name: &str, value: &str, target: &str) -> Option<String> {
     }
 }
 
-/// Where cargo keeps its user's configuration.
+/// Returns the folder of the user's cargo configuration.
 fn cargo_home() -> Option<PathBuf> {
     match env::var_os("CARGO_HOME").filter(|home| !home.is_empty()) {
         Some(home) => Some(home.into()),

@@ -1,10 +1,10 @@
-//! What a program wrote, as lines.
+//! Decodes the output of a program into lines.
 
 use std::fmt;
 
 use defmt_decoder::{DecodeError, Table};
 
-/// How an image writes: frames of defmt where it holds their strings, else text.
+/// The form of an image's output: frames of defmt if the image contains their strings, else text.
 pub struct Decoder {
     table: Option<Table>,
 }
@@ -17,23 +17,23 @@ impl fmt::Debug for Decoder {
 }
 
 impl Decoder {
-    /// Finds out how an image writes.
+    /// Finds the form of an image's output.
     ///
     /// # Errors
-    /// Its frames are of another version than this decoder's.
+    /// Its frames have another version than this decoder.
     pub fn new(image: &[u8]) -> Result<Self, String> {
         let table = Table::parse(image).map_err(|error| format!("defmt: {error:#}"))?;
         let table = table.filter(|table| !table.is_empty());
         Ok(Self { table })
     }
 
-    /// Reads bytes from `next` until it gives none, and gives every line to `line`.
+    /// Reads bytes from `next` until it returns none, and passes every line to `line`.
     ///
-    /// A frame is a line: its level, where it has one, and its message. A frame of several lines becomes several, of which the
-    /// first has the level.
+    /// A frame is a line: its level, if it has one, and its message. A frame of several lines becomes several lines,
+    /// the first of which has the level.
     ///
     /// # Errors
-    /// The bytes are no frames: something else writes to the same stream.
+    /// The bytes are not frames, because something else writes to the same stream.
     pub fn lines(
         &self,
         mut next: impl FnMut() -> Option<Vec<u8>>,
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// An image with the strings of defmt, each at the address that is its index.
+    /// Returns an image with the strings of defmt, each at the address that is its index.
     fn image(strings: &[(u64, &str, &str)]) -> Vec<u8> {
         let mut file = Object::new(BinaryFormat::Elf, Architecture::Arm, Endianness::Little);
         let section = file.add_section(Vec::new(), b".defmt".to_vec(), object::SectionKind::Other);
@@ -145,8 +145,8 @@ mod tests {
         (lines, end)
     }
 
-    /// One block of reverse zero-compressed COBS for a frame of at most seven bytes: its bytes that are not zero, then a
-    /// mask of those that are, then the end.
+    /// Returns one block of reverse zero-compressed COBS for a frame of at most seven bytes: its nonzero bytes, then a
+    /// mask of its zero bytes, then the end.
     fn frame(bytes: &[u8]) -> Vec<u8> {
         let mut out: Vec<u8> = bytes.iter().copied().filter(|&byte| byte != 0).collect();
         let zeros = (0..7).filter(|&at| bytes.get(at).is_none_or(|&byte| byte == 0));

@@ -1,4 +1,4 @@
-//! Runs an image on an emulated board, and decodes what it writes.
+//! Runs an image on an emulated board, and decodes its output.
 
 use std::fs;
 use std::path::Path;
@@ -8,29 +8,29 @@ use tercet_firmware_runner::qemu::{self, Emulator, Limits};
 
 use super::decode::Decoder;
 
-/// What a run was.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// What the program wrote, decoded.
+    /// The decoded output of the program.
     pub lines: Vec<String>,
-    /// How it ended.
+    /// The end of the run.
     pub ending: Ending,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, with this exit status; 255 stands for a signal.
+    /// The program ended with this exit status; 255 stands for a signal.
     Status(u8),
-    /// It was ended after this time.
+    /// The run was stopped after this time.
     TimeLimit(Duration),
 }
 
-/// Runs an image by `runner`, which it is appended to, for at most `limit`. `line` gets each line as it comes; what the program writes
-/// to stderr goes to stderr.
+/// Runs an image with `runner`, to which it is appended, for at most `limit`. `line` gets each line when it arrives.
+/// The program's stderr goes to stderr.
 ///
 /// # Errors
-/// The image cannot be read, QEMU cannot be started, with how to get it, or what comes cannot be decoded.
+/// The image cannot be read; QEMU cannot be started (the error tells how to get it); or the output cannot be decoded.
 pub fn run(
     runner: &[String],
     image: &Path,
@@ -54,7 +54,7 @@ pub fn run(
         },
     );
     let ending = match emulator.end()? {
-        // Of one that was ended, the last frame may be cut.
+        // If the run was stopped, the last frame may be cut off.
         qemu::Ending::Time | qemu::Ending::Bytes => Ending::TimeLimit(limit),
         qemu::Ending::Status(status, _) => {
             decoded?;
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// A program of the shell in QEMU's place; the image is an ELF file without defmt, the test itself.
+    /// Runs a shell program instead of QEMU. The image is an ELF file without defmt, the test itself.
     fn shell(script: &str, limit: Duration) -> Run {
         let runner = ["sh", "-c", script].map(str::to_owned);
         let image: PathBuf = std::env::current_exe().expect("a test");

@@ -1,22 +1,22 @@
-//! What is asked of the tool, as far as it says what is needed. The tool itself judges its arguments.
+//! Reads from the tool's arguments only what the run needs. The tool itself judges its arguments.
 
 use std::ffi::OsString;
 
-/// What is asked.
+/// A request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Something that neither builds nor runs a program, or that the tool will refuse.
+    /// A request that neither builds nor runs a program, or that the tool will refuse.
     Nothing,
-    /// To run a program.
+    /// A request to run a program.
     Run {
-        /// On this board.
+        /// The board that it runs on.
         board: String,
-        /// Whether its image was built already.
+        /// True if its image is already built.
         built: bool,
     },
-    /// To build the images of boards.
+    /// A request to build the images of boards.
     Images {
-        /// Of these; of all where there are none.
+        /// The boards; all boards if empty.
         boards: Vec<String>,
     },
 }
@@ -24,10 +24,10 @@ pub(crate) enum Request {
 /// The subcommands that need nothing.
 const IDLE: [&str; 6] = ["list", "arguments", "describe", "table", "decode", "help"];
 
-/// Options that take the argument after them.
+/// Options that take the next argument as their value.
 const VALUED: [&str; 3] = ["--image", "--limit", "--snapshot"];
 
-/// Finds out what arguments ask.
+/// Returns the request of these arguments.
 pub(crate) fn request(arguments: &[OsString]) -> Request {
     let mut arguments = arguments.iter().map(|argument| argument.to_string_lossy());
     let (mut words, mut built, mut options) = (Vec::new(), false, true);

@@ -1,6 +1,8 @@
-//! What `cargo firmware` starts: it looks for what a run needs, then has cargo build the tool and run it.
+//! The program that `cargo firmware` starts. It looks for the needs of a run, then lets cargo build the tool and run
+//! it.
 //!
-//! The tool has dependencies that take minutes to compile the first time, and a firmware program takes more; this is there in a second.
+//! The tool's dependencies take minutes to compile the first time, and a firmware program takes longer; this one is
+//! ready in a second.
 
 mod arguments;
 
@@ -12,7 +14,7 @@ use std::{env, io};
 use arguments::{Request, request};
 use tercet_firmware_runner::needs::Search;
 
-/// The exit status where nothing could be run; the tool's too.
+/// The exit status if nothing could be run; the same as the tool's.
 const NOTHING_RUN: u8 = 2;
 
 fn main() -> ExitCode {
@@ -24,12 +26,12 @@ fn main() -> ExitCode {
     })
 }
 
-/// The package of the tool.
+/// Returns the package of the tool.
 fn runner() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Looks for what is needed.
+/// Looks for the needs of a request.
 fn look(request: &Request) -> Result<(), String> {
     let firmware = runner().parent().unwrap_or(runner());
     let boards = firmware.join("boards");
@@ -47,7 +49,7 @@ fn look(request: &Request) -> Result<(), String> {
         Request::Images { boards: names } if names.is_empty() => {
             let names = names_in(&boards);
             let found = names.iter().filter_map(|name| Board::read(&boards, name));
-            // The tool leaves out those that lack something.
+            // The tool skips boards that lack something.
             let mut any = false;
             for board in found {
                 any |= search.target(&board.target, &board.config);
@@ -65,7 +67,7 @@ fn look(request: &Request) -> Result<(), String> {
     search.end()
 }
 
-/// What is read of a board's file here, where nothing that reads TOML is.
+/// The facts of a board's file that are read here, without a TOML reader.
 struct Board {
     target: String,
     emulator: String,
@@ -73,7 +75,7 @@ struct Board {
 }
 
 impl Board {
-    /// Nothing where there is no such board, of which the tool will tell, or its file is written otherwise than those here.
+    /// Returns `None` if there is no such board, which the tool will report, or if its file has an unexpected form.
     fn read(boards: &Path, name: &str) -> Option<Self> {
         let (name, other) = match name.split_once(':') {
             Some((name, target)) => (name, Some(target)),
@@ -90,13 +92,13 @@ impl Board {
     }
 }
 
-/// The first text in quotation marks after `key`.
+/// Returns the first text in quotation marks after `key`.
 fn quoted_after(text: &str, key: &str) -> Option<String> {
     let (_, rest) = text.split_once(key)?;
     rest.split('"').nth(1).map(str::to_owned)
 }
 
-/// The names of the boards, sorted.
+/// Returns the names of the boards, sorted.
 fn names_in(boards: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(boards).into_iter().flatten();
     let mut names: Vec<String> = entries
@@ -109,7 +111,7 @@ fn names_in(boards: &Path) -> Vec<String> {
     names
 }
 
-/// Builds the tool where this was built, and runs it in place of this.
+/// Builds the tool in the folder that this program was built in, and runs it in place of this program.
 fn go_on(arguments: &[OsString]) -> Result<ExitCode, String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
@@ -123,7 +125,7 @@ fn go_on(arguments: &[OsString]) -> Result<ExitCode, String> {
             "--manifest-path",
         ])
         .arg(runner().join("Cargo.toml"));
-    // This lies in debug/ there.
+    // This program lies in debug/ of that folder.
     let this = env::current_exe().map_err(|error| format!("cargo firmware: {error}"))?;
     if let Some(target) = this.parent().and_then(Path::parent) {
         command.arg("--target-dir").arg(target);
@@ -132,14 +134,14 @@ fn go_on(arguments: &[OsString]) -> Result<ExitCode, String> {
     become_it(command).map_err(|error| format!("{}: {error}", cargo.display()))
 }
 
-/// Runs a command in place of this one, whose signals and exit status are then its.
+/// Runs a command in place of this one. Signals and exit status are then those of the command.
 #[cfg(unix)]
 fn become_it(mut command: Command) -> io::Result<ExitCode> {
     use std::os::unix::process::CommandExt;
     Err(command.exec())
 }
 
-/// Runs a command; its exit status, which is a byte.
+/// Runs a command and returns its exit status, which is a byte.
 #[cfg(not(unix))]
 fn become_it(mut command: Command) -> io::Result<ExitCode> {
     let code = command.status()?.code();

@@ -1,4 +1,5 @@
-//! Loops for processors without vectors; kernels for the target are reached through [`crate::linear`] and [`crate::cluster`].
+//! Loops for processors without vectors. Kernels for the target are reached through [`crate::linear`] and
+//! [`crate::cluster`].
 
 use tercet_core::arch::portable;
 use tercet_core::linear::{I8Sym, Matrix};

@@ -1,4 +1,4 @@
-//! What engines share: results that merge, and the steps that traits provide.
+//! Code that engines share: results that merge, and the steps that traits provide.
 
 use tercet_core::block::BlockError;
 use tercet_core::cluster::ClusterError;

@@ -1,4 +1,4 @@
-//! What callers give: the compiler must assume that it does anything but panic.
+//! Code that callers provide: the compiler must assume that it does anything except panic.
 
 use core::hint::black_box;
 

@@ -1,12 +1,14 @@
-//! Every public function of the core, linked and not called: that it links says that none can panic.
+//! Every public function of the core, linked but not called. If this links, none of them can panic.
 //!
-//! The panic handler calls a function that nobody defines. Each function's address escapes, so the compiler must assume that it is called
-//! with any arguments, and links what they could lead to. That rests on the optimiser: checks that can never fail must be
-//! proved away, in release builds with link-time optimization; another compiler may need help with one of them. Overflows are not
-//! checked in such builds, here or in a user's; the tests of the core run with the checks.
+//! The panic handler calls an undefined function. Each function's address escapes, so the compiler must assume that it
+//! is called with any arguments, and links all code that could follow. This relies on the optimiser: it must prove
+//! that checks which can never fail are unnecessary, in release builds with link-time optimization. Another compiler
+//! may need help with one of them. Such builds do not check for overflows, here or in a user's program; the tests of
+//! the core run with the checks.
 //!
-//! Generic functions are listed with the types that firmware uses: f32 and halves, sums of both widths, the scalar engine. Callbacks are
-//! function pointers, of which nothing is known. What this prints, `.ci/no_panic.py` compares with what is public.
+//! Generic functions are listed with the types that firmware uses: f32 and halves, sums of both widths, the scalar
+//! engine. Callbacks are function pointers, of which the compiler knows nothing. `.ci/no_panic.py` compares the output
+//! with the public functions.
 
 #![no_std]
 #![no_main]
@@ -53,7 +55,8 @@ macro_rules! topics {
 }
 topics!(arch block cluster conformance engine linear number palette quant scalar scalar_cluster search);
 
-/// Whether to print what the image holds: the names do not fit into 256 KiB of flash beside the functions.
+/// True if the program prints the names of the functions. On the micro:bit the names and the functions together do not
+/// fit into 256 KiB of flash.
 const NAMES: bool = !matches!(env!("TERCET_BOARD").as_bytes(), b"microbit");
 
 #[entry]

@@ -1,9 +1,9 @@
-//! Lists of functions: their addresses, so that they are linked, and their names, so that none can be forgotten.
+//! Lists of functions. Taking their addresses links them; their names show if one is missing from the list.
 
 use core::any;
 
-/// A function of arguments and result as the function pointer `P` has them. A path whose generic parameters cannot be written
-/// out, as those of `impl Trait`, is inferred from it.
+/// A function with the arguments and the result of the function pointer `P`. A path whose generic parameters cannot be
+/// written out, as those of `impl Trait`, is inferred from it.
 pub trait Signature<P>: Sized {}
 
 macro_rules! signatures {
@@ -16,14 +16,14 @@ signatures!(A B);
 signatures!(A B C);
 signatures!(A B C D);
 
-/// The path at which a function is defined, with its generic arguments.
+/// Returns the path at which a function is defined, with its generic arguments.
 pub fn name<P, F: Signature<P>>(_: F) -> &'static str {
     any::type_name::<F>()
 }
 
-/// Two functions: `link` keeps the listed ones in the image, `names` passes on what they are called.
+/// Makes two functions: `link` keeps the listed functions in the image, and `names` passes on their names.
 ///
-/// The compiler must assume of a function whose address is known elsewhere that it is called with anything.
+/// The compiler must assume that a function whose address is known elsewhere is called with any arguments.
 macro_rules! reach {
     ($($path:expr $(=> $signature:ty)?),* $(,)?) => {
         pub fn link() {

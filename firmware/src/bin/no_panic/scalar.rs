@@ -1,4 +1,4 @@
-//! The reference engine, but for clustering.
+//! The reference engine, except clustering.
 
 use tercet_core::arch::plain::{dot, linear, norm, ternary_dot};
 use tercet_core::block::Format;

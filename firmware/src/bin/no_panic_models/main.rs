@@ -1,5 +1,5 @@
-//! Every public function of core's GGUF files, language models, tokenizers, training and pools, linked and not called: with those of `no_panic` they would not
-//! fit the micro:bit.
+//! Every public function of core's GGUF files, language models, tokenizers, training and pools, linked but not called.
+//! Together with those of `no_panic` they would not fit the micro:bit.
 
 #![no_std]
 #![no_main]

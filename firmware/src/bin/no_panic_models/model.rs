@@ -1,4 +1,4 @@
-//! Models: their view, cache, steps and draws, and the numbers that these are made of.
+//! Models: their view, cache, steps and drawing of tokens, and the functions on numbers that these are made of.
 
 use tercet_core::block::BlockError;
 use tercet_core::engine::{ModelEngine, Refused};

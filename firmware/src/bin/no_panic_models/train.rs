@@ -78,7 +78,7 @@ fn each_tensor(shapes: &Shapes<'_>) {
     });
 }
 
-/// Its root's type cannot be written out.
+/// The type of its root cannot be written out.
 fn each_update(
     adamw: &AdamW,
     update: &Update,

@@ -1,4 +1,5 @@
-//! A board's parts without a board: a clock that only waiting moves, a delay, and a sensor that answers as an LSM6DSOX does.
+//! A board's parts without a board: a clock that only waiting moves, a delay, and a sensor that answers like an
+//! LSM6DSOX.
 //!
 //! ```
 //! use tercet_firmware::motion::emulated::{Clock, Delay, Pin, Sensor};
@@ -27,7 +28,7 @@ use embedded_hal::digital::{ErrorType, OutputPin};
 
 pub use sensor::{Missing, Sensor};
 
-/// Time, which passes where a [`Delay`] waits and nowhere else.
+/// Time, which passes only while a [`Delay`] waits.
 #[derive(Debug, Default)]
 pub struct Clock {
     nanoseconds: Cell<u64>,
@@ -41,7 +42,7 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     pub const fn now(&self) -> u64 {
         self.nanoseconds.get()
     }
@@ -54,7 +55,7 @@ pub struct Delay<'a> {
 }
 
 impl<'a> Delay<'a> {
-    /// Moves this clock.
+    /// Makes a delay that moves this clock.
     pub const fn new(clock: &'a Clock) -> Self {
         Self { clock }
     }
@@ -67,19 +68,19 @@ impl DelayNs for Delay<'_> {
     }
 }
 
-/// A pin that leads nowhere and knows its state.
+/// A pin that is not connected and keeps its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pin {
     high: bool,
 }
 
 impl Pin {
-    /// A low pin.
+    /// Makes a low pin.
     pub const fn new() -> Self {
         Self { high: false }
     }
 
-    /// Its state.
+    /// Returns true if the pin is high.
     pub const fn is_high(&self) -> bool {
         self.high
     }

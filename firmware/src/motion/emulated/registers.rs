@@ -1,6 +1,7 @@
-//! The register file of an LSM6DSOX, as far as a program can tell it from plain memory (ST, datasheet DS12814, section 9).
+//! The register file of an LSM6DSOX, as far as a program can distinguish it from plain memory (ST, datasheet DS12814,
+//! section 9).
 
-/// Registers on a page.
+/// Number of registers on a page.
 const COUNT: usize = 128;
 
 pub(super) const WHO_AM_I: u8 = 0x0F;
@@ -12,12 +13,12 @@ pub(super) const STATUS: u8 = 0x1E;
 const OUT_TEMP_L: u8 = 0x20;
 pub(super) const OUTX_L_G: u8 = 0x22;
 pub(super) const OUTX_L_A: u8 = 0x28;
-/// The last of the outputs.
+/// The last of the output registers.
 pub(super) const OUTZ_H_A: u8 = 0x2D;
 
-/// Of [`CTRL3_C`]: bursts go on to the next register.
+/// Bit of [`CTRL3_C`]: bursts continue at the next register.
 const IF_INC: u8 = 1 << 2;
-/// Of [`CTRL3_C`]: starts a reset; reads as 1 until it is done.
+/// Bit of [`CTRL3_C`]: starts a reset; reads as 1 until the reset is done.
 const SW_RESET: u8 = 1;
 
 /// A page of registers.
@@ -27,7 +28,7 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// What they hold after power came.
+    /// Returns the registers after power-up.
     pub(super) const fn new() -> Self {
         let mut bytes = [0; COUNT];
         bytes[WHO_AM_I as usize] = 0x6C;
@@ -41,7 +42,7 @@ impl Registers {
         byte.copied().unwrap_or(0)
     }
 
-    /// Writes as the sensor does: into what can be written. True where that starts a reset.
+    /// Writes to a register as the sensor does: only writable ones change. Returns true if this starts a reset.
     pub(super) fn set(&mut self, register: u8, value: u8) -> bool {
         if matches!(register, WHO_AM_I | STATUS | OUT_TEMP_L..=OUTZ_H_A) {
             return false;
@@ -60,7 +61,7 @@ impl Registers {
         self.put(CTRL3_C, self.get(CTRL3_C) & !SW_RESET);
     }
 
-    /// Where a burst goes on from a register.
+    /// Returns the register at which a burst continues after a register.
     pub(super) fn after(&self, register: u8) -> u8 {
         match self.get(CTRL3_C) & IF_INC {
             0 => register,

@@ -1,4 +1,4 @@
-//! An LSM6DSOX on a bus of its own, whose world is a recording.
+//! An LSM6DSOX on a bus of its own, which senses a recording.
 
 use embedded_hal::i2c::{Error, ErrorKind, ErrorType, I2c, NoAcknowledgeSource, Operation};
 
@@ -6,13 +6,13 @@ use super::Clock;
 use super::registers::{CTRL1_XL, CTRL2_G, OUTX_L_A, OUTX_L_G, OUTZ_H_A, Registers, STATUS};
 use crate::motion::{AXES, PERIOD_MS, Recording, Sample};
 
-/// The sensor's address, its pin SDO/SA0 being low.
+/// The sensor's address if its pin SDO/SA0 is low.
 const ADDRESS: u8 = 0x6A;
 
-/// How long a reset takes, in nanoseconds.
+/// Nanoseconds that a reset takes.
 const RESET: u64 = 50_000;
 
-/// Nobody answers at an address.
+/// No device answers at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing;
 
@@ -22,29 +22,29 @@ impl Error for Missing {
     }
 }
 
-/// A bus with one LSM6DSOX on it, which feels a recording: sample k from k to k + 1 periods after both of its parts were
-/// started or the recording was put in.
+/// A bus with one LSM6DSOX, which senses a recording: sample k lasts from k to k + 1 periods after both of its parts
+/// were started, or after the recording was set.
 ///
-/// Kept as in the sensor: identity, control registers, resets, output rates and full scales, data-ready bits that a
-/// reading clears, bursts. Left out: everything that writes samples elsewhere than into the output registers, the temperature, and pages
-/// other than the first.
+/// Emulated as in the sensor: identity, control registers, resets, output rates and full scales, data-ready bits that
+/// a reading clears, bursts. Not emulated: every function that writes samples to another place than the output
+/// registers, the temperature, and pages other than the first.
 #[derive(Clone, Debug)]
 pub struct Sensor<'a> {
     clock: &'a Clock,
     recording: Recording<'a>,
     registers: Registers,
-    /// The register that the next byte is read from or written to.
+    /// The next register to read or write.
     pointer: u8,
-    /// When the reset under way began.
+    /// Start of the current reset.
     reset: Option<u64>,
-    /// When the recording began to play.
+    /// Time when the recording began to play.
     since: Option<u64>,
-    /// The reading that was last taken of the gyroscope and of the accelerometer, 0 before the first.
+    /// Numbers of the last readings taken from the gyroscope and from the accelerometer, 0 before the first.
     taken: [u64; 2],
 }
 
 impl<'a> Sensor<'a> {
-    /// A sensor that power just came to.
+    /// Makes a sensor that was just powered up.
     pub const fn new(clock: &'a Clock, recording: Recording<'a>) -> Self {
         Self {
             clock,
@@ -64,12 +64,12 @@ impl<'a> Sensor<'a> {
         self.settle();
     }
 
-    /// Takes power away for a moment: registers are as at first.
+    /// Interrupts power for a moment: registers have their initial values again.
     pub fn lose_power(&mut self) {
         *self = Self::new(self.clock, self.recording);
     }
 
-    /// What time changed since the last access.
+    /// Applies the changes that time made since the last access.
     fn settle(&mut self) {
         let now = self.clock.now();
         if self.reset.is_some_and(|began| now - began >= RESET) {
@@ -84,7 +84,8 @@ impl<'a> Sensor<'a> {
         }
     }
 
-    /// Nanoseconds between two readings by a control register: 12.5 Hz, 26 Hz and doublings of that; `None` while powered down.
+    /// Returns the nanoseconds between two readings for a control register: 12.5 Hz, 26 Hz and doublings of that;
+    /// `None` while powered down.
     fn period(&self, control: u8) -> Option<u64> {
         match self.registers.get(control) >> 4 {
             0 | 11.. => None,
@@ -93,7 +94,7 @@ impl<'a> Sensor<'a> {
         }
     }
 
-    /// The number of the newest reading by a control register, 0 before the first.
+    /// Returns the number of the newest reading for a control register, 0 before the first.
     fn reading(&self, control: u8) -> u64 {
         let (Some(since), Some(period)) = (self.since, self.period(control)) else {
             return 0;
@@ -103,7 +104,7 @@ impl<'a> Sensor<'a> {
         (self.clock.now() - since).min(end) / period
     }
 
-    /// The sample that the sensor feels.
+    /// Returns the current sample.
     fn sample(&self) -> Sample {
         let Some(since) = self.since else {
             return [0; AXES];
@@ -113,11 +114,11 @@ impl<'a> Sensor<'a> {
         sample.unwrap_or([0; AXES])
     }
 
-    /// An axis of the sample in the units of the full scale that is set; saturated.
+    /// Returns an axis of the sample in units of the current full scale; saturates.
     fn output(&self, axis: usize) -> i16 {
         let felt = i32::from(self.sample().get(axis).copied().unwrap_or(0));
         let scale = |control| (self.registers.get(control) >> 2) & 3;
-        // Recorded at ±2000 °/s and ±8 g.
+        // The recordings were made at ±2000 °/s and ±8 g.
         let value = match (axis < 3, scale(CTRL1_XL), scale(CTRL2_G)) {
             (true, 0, _) => felt * 4,
             (true, 1, _) => felt / 2,
@@ -171,7 +172,7 @@ impl ErrorType for Sensor<'_> {
 }
 
 impl I2c for Sensor<'_> {
-    /// The first byte written in a transaction is the register that it begins at.
+    /// The first byte written in a transaction is the register at which it begins.
     fn transaction(
         &mut self,
         address: u8,

@@ -1,4 +1,4 @@
-//! The application's rhythm and states.
+//! The application's timing and states.
 
 use std::vec::Vec;
 
@@ -6,7 +6,7 @@ use super::{NETWORK, Worn, recording, reports, wear};
 use crate::motion::emulated::{Clock, Delay, Pin, Sensor};
 use crate::motion::{App, Error, HOP, Memory, Phase, Report, WINDOW};
 
-/// Plays a recording after the first.
+/// Plays another recording after the first.
 fn play(app: &mut Worn<'_>, number: usize) -> Vec<Report> {
     app.i2c().replay(recording(number));
     app.cut();
@@ -101,14 +101,14 @@ fn files_of_other_networks_are_refused() {
     // 256 inputs, ten outputs.
     let digits = include_bytes!("../../../data/digits.gguf");
     assert_eq!(try_file(digits), Some(Error::Shape));
-    // All but what follows the last tensor to the next multiple of 32.
+    // All except the bytes between the end of the last tensor and the next multiple of 32.
     for len in 0..NETWORK.len() - 16 {
         let error = try_file(&NETWORK[..len]);
         assert!(matches!(error, Some(Error::Network { .. })), "{len}");
     }
 }
 
-/// What the documentation says of memory, checked for a desk, whose words are twice as long.
+/// Checks the documented sizes of memory, on a desktop, whose words are twice as long.
 #[test]
 fn memory_is_what_is_promised() {
     assert!(size_of::<Memory>() <= 1448);

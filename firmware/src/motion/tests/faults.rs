@@ -10,7 +10,7 @@ use super::{NETWORK, recording, reports, wear};
 use crate::motion::emulated::{Clock, Delay, Missing, Sensor};
 use crate::motion::{App, Error, Memory, Report};
 
-/// A bus on which some transactions do not come through, and what it counts.
+/// A bus on which some transactions fail, and their count.
 struct Flaky<'a, F> {
     sensor: Sensor<'a>,
     number: usize,
@@ -41,7 +41,7 @@ impl<F: FnMut(usize) -> bool> I2c for Flaky<'_, F> {
     }
 }
 
-/// A pin of which some writes fail, and what it was last set to.
+/// A pin of which some writes fail, and its last state.
 struct Stuck<F> {
     high: bool,
     number: usize,
@@ -82,7 +82,7 @@ impl<F: FnMut(usize) -> bool> OutputPin for Stuck<F> {
     }
 }
 
-/// The reports of a recording and the errors beside them, with a bus and a pin that fail now and then.
+/// Returns the reports of a recording and the errors, with a bus and a pin that fail now and then.
 fn run(
     bus: impl FnMut(usize) -> bool,
     pin: impl FnMut(usize) -> bool,
@@ -121,11 +121,11 @@ const BUS: Error = Error::Bus {
 fn no_transaction_is_one_whose_failure_loses_anything() {
     let whole = wear(10, |app, _| reports(app, 100));
     assert_eq!(whole.len(), 7);
-    // Setting up takes fewer than 40; a sample four.
+    // Setting up takes fewer than 40 transactions, and a sample takes four.
     for failing in 0..440 {
         let (reports, errors) = run(|number| number == failing, |_| false);
         assert_eq!(reports, whole, "{failing}");
-        // The driver keeps no cause where it reads the identity, the second transaction.
+        // The driver loses the cause when it reads the identity, the second transaction.
         let kind = match failing {
             1 => i2c::ErrorKind::Other,
             _ => i2c::ErrorKind::ArbitrationLoss,
@@ -141,7 +141,7 @@ fn no_transaction_is_one_whose_failure_loses_anything() {
 #[test]
 fn failures_in_a_row_lose_nothing_either() {
     let whole = wear(10, |app, _| reports(app, 100));
-    // Once the sensor is set up, every third transaction.
+    // Every third transaction after the sensor is set up.
     let (reports, errors) = run(|number| number > 50 && number % 3 == 0, |_| false);
     assert_eq!(reports, whole);
     assert!(errors.len() > 100 && errors.iter().all(|&error| error == BUS));
@@ -167,7 +167,7 @@ fn a_missing_sensor_and_another_one_are_told_apart() {
     assert_eq!(app.step(), Err(Error::Identity { found: 0x6B }));
 }
 
-/// Something whose every register holds 0x6B.
+/// A device whose every register is 0x6B.
 struct Stranger;
 
 impl i2c::ErrorType for Stranger {
@@ -193,7 +193,7 @@ fn a_sensor_that_lost_power_is_set_up_again() {
         app.i2c().lose_power();
         assert_eq!(app.step(), Err(Error::NotReady));
         let after = reports(app, 40);
-        // A whole new window; what was learned is kept.
+        // A complete new window; the clusters are kept.
         assert_eq!((after.len(), after[0].number), (1, 7));
         // The eighth seed.
         assert_eq!(after[0].cluster, 7);

@@ -14,7 +14,7 @@ fn window(number: usize) -> Vec<Sample> {
 fn a_constant_on_an_axis_changes_nothing() {
     for number in [0, 10, 30, 50] {
         let plain = window(number);
-        // 1 g along z, as a sensor at rest has it.
+        // 1 g along z, as a sensor at rest measures.
         let mut heavy = plain.clone();
         for sample in &mut heavy {
             sample[2] += 4098;
@@ -40,7 +40,7 @@ fn values_are_deviation_step_and_range() {
             let expected = [variance.sqrt().sqrt(), step.sqrt(), range.sqrt()];
             for (part, expected) in expected.into_iter().enumerate() {
                 let found = f64::from(found[part * AXES + axis]);
-                // micromath's root is up to 6.1 % too large and never too small; deviation has two.
+                // micromath's root is up to 6.1 % too large and never too small; deviation is the result of two roots.
                 let most = expected * if part == 0 { 1.0607 * 1.03 } else { 1.0607 };
                 assert!(
                     (expected * 0.999_999..=most * 1.000_001).contains(&found),
@@ -60,13 +60,14 @@ fn the_loudest_window_does_not_wrap() {
     assert_eq!(codes(&values)[..AXES], [127; AXES]);
 }
 
-/// What the network was calibrated on is what this code makes of the recordings: scales, features and recordings belong together.
+/// The network was calibrated on the codes that this code computes from the recordings: scales, features and
+/// recordings belong together.
 #[test]
 fn codes_of_training_are_those_calibrated_on() {
     let calibrated = include_bytes!("../../../data/motion-calibrate.npy");
-    // 40 recordings of 7 windows; an npy file ends in its data.
+    // 40 recordings of 7 windows; in an npy file the data comes last.
     let (_, calibrated) = calibrated.split_at(calibrated.len() - 40 * 7 * FEATURES);
-    // There standing is first and walking third, here second.
+    // In that file standing is first and walking third; here walking is second.
     for (number, there) in (0..10).chain(20..30).enumerate() {
         let recording = recording(number);
         let samples: Vec<Sample> = (0..).map_while(|at| recording.get(at)).collect();

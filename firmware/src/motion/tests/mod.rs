@@ -1,4 +1,4 @@
-//! The application on a desk: the code, the recordings and the digest that boards have.
+//! The application on a desktop: with the code, the recordings and the digest of the boards.
 
 mod app;
 mod faults;
@@ -23,7 +23,7 @@ fn recording(number: usize) -> Recording<'static> {
     recordings().get(number).unwrap().0
 }
 
-/// An application over a sensor that feels one recording.
+/// Runs an application whose sensor senses one recording.
 fn wear<T>(number: usize, then: impl FnOnce(&mut Worn<'_>, &Clock) -> T) -> T {
     let (clock, mut memory) = (Clock::new(), Memory::new());
     let sensor = Sensor::new(&clock, recording(number));
@@ -34,7 +34,7 @@ fn wear<T>(number: usize, then: impl FnOnce(&mut Worn<'_>, &Clock) -> T) -> T {
 
 type Worn<'a> = App<'a, Sensor<'a>, Pin, Delay<'a>>;
 
-/// The reports of so many samples, none of which fails.
+/// Returns the reports of this many samples, none of which fails.
 fn reports(app: &mut Worn<'_>, samples: usize) -> Vec<Report> {
     let steps = (0..samples).map(|_| app.step().unwrap());
     steps.flatten().collect()

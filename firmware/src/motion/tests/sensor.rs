@@ -1,4 +1,4 @@
-//! The emulated LSM6DSOX, as its datasheet has the real one.
+//! Tests that the emulated LSM6DSOX behaves as the datasheet describes the real one.
 
 use embedded_hal::delay::DelayNs;
 use embedded_hal::i2c::{Error, ErrorKind, I2c, NoAcknowledgeSource};
@@ -21,7 +21,7 @@ fn read(sensor: &mut Sensor<'_>, register: u8) -> u8 {
     byte[0]
 }
 
-/// Acceleration and rate in one burst, as a sample.
+/// Reads acceleration and rate in one burst, as a sample.
 fn sample(sensor: &mut Sensor<'_>) -> Sample {
     let mut bytes = [0; 12];
     sensor.write_read(ADDRESS, &[OUTX_L_G], &mut bytes).unwrap();
@@ -33,7 +33,7 @@ fn sample(sensor: &mut Sensor<'_>) -> Sample {
     values
 }
 
-/// A sensor with both parts at 104 Hz, the scales of the recordings, and one period gone.
+/// Returns a sensor with both parts at 104 Hz and the scales of the recordings, after one period.
 fn started(clock: &Clock) -> Sensor<'_> {
     let mut sensor = Sensor::new(clock, recording(50));
     sensor.write(ADDRESS, &[CTRL1_XL, 0x4C, 0x4C]).unwrap();

@@ -1,4 +1,4 @@
-//! What comes out of all recordings.
+//! The outcome of all recordings.
 
 use super::{NETWORK, recordings};
 use crate::motion::emulated::{Clock, Delay, Pin, Sensor};
@@ -60,7 +60,7 @@ fn figures_are_of_the_counts() {
     assert_eq!(trial.recall(Activity::Badminton), 750);
     assert_eq!(trial.precision(Activity::Badminton), 666);
     assert_eq!(trial.accuracy(), 821);
-    // Of nothing.
+    // No windows at all.
     assert_eq!(trial.recall(Activity::Running), 0);
     assert_eq!(trial.precision(Activity::Running), 0);
 }

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use tercet_host::simd::BackendError;
 
+use crate::advice;
+
 /// Why a command failed, in one line.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -45,7 +47,16 @@ impl Failure {
 
     /// Returns the failure of a system call on a file.
     pub(crate) fn io(path: &Path, action: &str, error: &io::Error) -> Self {
-        Self::new(format_args!("{}: cannot {action}: {error}", path.display()))
+        let line = format!("{}: cannot {action}: {error}", path.display());
+        Self::advised(line, advice::missing(path, error))
+    }
+
+    /// Returns a failure and, in parentheses, what to do about it.
+    fn advised(line: String, advice: Option<String>) -> Self {
+        match advice {
+            Some(advice) => Self::new(format_args!("{line} ({advice})")),
+            None => Self::new(line),
+        }
     }
 
     /// Returns the failure of a write to standard output. A reader that stopped early (`tercet … | head`) is no
@@ -108,13 +119,10 @@ impl From<tercet_host::Error> for Failure {
     fn from(error: tercet_host::Error) -> Self {
         match error {
             tercet_host::Error::Options { .. } => Self::usage(error),
-            tercet_host::Error::OutputExists { .. } => {
-                Self::new(format_args!("{error} (--force overwrites)"))
+            error => {
+                let advice = advice::advice(&error);
+                Self::advised(error.to_string(), advice)
             }
-            tercet_host::Error::Memory { .. } => Self::new(format_args!(
-                "{error} (fewer tokens by -n or --context, a --window or a smaller --kv take less)"
-            )),
-            error => Self::new(error),
         }
     }
 }

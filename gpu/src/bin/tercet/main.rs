@@ -5,6 +5,7 @@
 //! Each subcommand has one file. `tercet-host` does the computation; this crate has the messages, tables and exit
 //! codes: 0 for success, 1 for a failure with one line on stderr, 2 for wrong usage, 130 when interrupted.
 
+mod advice;
 mod assign;
 mod bench;
 mod bottlenecks;

@@ -18,8 +18,8 @@ pub(super) mod search;
 
 /// An operation over its input.
 pub(super) trait Operation: Send + Sync {
-    /// Prepares outputs, lets `clock` time one run (or the equivalent: [`super::LeastWork::steps`]), and returns a hash of
-    /// the output. Runs in the pool of the contender's threads.
+    /// Prepares outputs, lets `clock` time one run (or the equivalent: [`super::LeastWork::steps`]), and returns a hash
+    /// of the output. Runs in the pool of the contender's threads.
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64;
 
     /// Returns its task for a device; `None` if devices do not support it.

@@ -126,7 +126,7 @@ impl Tiles {
     ///
     /// # Safety
     /// `steps` is not 0; each side can be read, and the sums written (and read, to add), for the shape that the tiles
-    /// were made for, which has rows for a second tile where there is one.
+    /// were made for, which has rows for a second tile if there is one.
     #[inline]
     pub(super) unsafe fn multiply<const ADD: bool>(
         &self,

@@ -23,7 +23,7 @@ pub(in crate::simd) fn tq1_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32])
         }
         let fractions = fractions.chunks_exact(set.lanes());
         for (fractions, out) in fractions.zip(last.chunks_exact_mut(set.lanes())) {
-            // SAFETY: a byte a lane lies there.
+            // SAFETY: one byte per lane lies there.
             let fractions = unsafe { set.bytes(fractions.as_ptr()) };
             set.write(next_digit(set, fractions, products).0, out);
         }
@@ -40,7 +40,7 @@ fn columns<V: Choosing, const ROW: usize>(
 ) {
     let rows = out.as_chunks_mut::<ROW>().0;
     for (part, bytes) in bytes.chunks_exact(set.lanes()).enumerate() {
-        // SAFETY: a byte a lane lies there.
+        // SAFETY: one byte per lane lies there.
         let mut fractions = unsafe { set.bytes(bytes.as_ptr()) };
         for row in &mut *rows {
             let floats;
@@ -73,7 +73,7 @@ pub(in crate::simd) fn tq2_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32])
         for (bytes, out) in packed.zip(out.as_chunks_mut::<128>().0) {
             let rows = out.as_chunks_mut::<32>().0;
             for (part, bytes) in bytes.chunks_exact(set.lanes()).enumerate() {
-                // SAFETY: a byte a lane lies there.
+                // SAFETY: one byte per lane lies there.
                 let codes = unsafe { set.bytes(bytes.as_ptr()) };
                 for (row, shift) in rows.iter_mut().zip([0, 2, 4, 6]) {
                     let floats = set.choose(products, codes, shift);
@@ -91,7 +91,7 @@ pub(in crate::simd) fn q2_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) 
         let products = four(set, scale);
         let packed = block[2..].chunks_exact(set.lanes() / 4);
         for (bytes, out) in packed.zip(out.chunks_exact_mut(set.lanes())) {
-            // SAFETY: two bits a lane lie there.
+            // SAFETY: two bits per lane lie there.
             let codes = unsafe { set.twos(bytes.as_ptr()) };
             set.write(set.choose(products, codes, 0), out);
         }
@@ -105,7 +105,7 @@ pub(in crate::simd) fn q8_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) 
         let scale = set.pattern(scale.to_bits());
         let codes = block[2..].chunks_exact(set.lanes());
         for (codes, out) in codes.zip(out.chunks_exact_mut(set.lanes())) {
-            // SAFETY: a byte a lane lies there.
+            // SAFETY: one byte per lane lies there.
             let codes = unsafe { set.steps(codes.as_ptr().cast(), set.splat(0)) };
             set.write(set.multiply_f32(codes, scale), out);
         }
@@ -119,7 +119,7 @@ pub(in crate::simd) fn q4_0<V: Choosing>(set: V, bytes: &[u8], out: &mut [f32]) 
         let products = set.sixteen(scale);
         let rows = out.as_chunks_mut::<16>().0;
         for (part, bytes) in block[2..].chunks_exact(set.lanes()).enumerate() {
-            // SAFETY: a byte a lane lies there.
+            // SAFETY: one byte per lane lies there.
             let codes = unsafe { set.bytes(bytes.as_ptr()) };
             for (row, shift) in rows.iter_mut().zip([0, 4]) {
                 let floats = set.choose_of_sixteen(products, codes, shift);

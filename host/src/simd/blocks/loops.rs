@@ -264,7 +264,8 @@ fn first_of_largest(values: &[f32; 32], min: f32, max: f32) -> f32 {
 /// Defines a set's functions for the formats, with loops that are compiled for its features.
 macro_rules! by_loops {
     ($set:ty, $features:literal: $($function:ident),+) => {
-        /// Functions that the set has no kernels of its own for; `None` for formats that every set has its own for.
+        /// Functions for formats that the set has no special kernels for; `None` for formats that every set has
+        /// special kernels for.
         pub(in crate::simd) mod loops {
             use tercet_core::block::Format;
 

@@ -9,7 +9,7 @@ use super::products::Format;
 const WIDTH: usize = 16;
 
 /// Centroids in the order of their labels, in tiles of 16: two adjacent tiles are a panel, and if their number is odd
-/// the last is a panel alone.
+/// the last tile is a panel by itself.
 ///
 /// A panel has, for each step and each of its words of four coordinates, the words of all columns. There are as few
 /// steps as possible, with up to 16 words each; the last step is padded with zeros, and the last tile with repetitions

@@ -1,4 +1,4 @@
-//! Multiply-adds over tiles: with four sums, so that none is waited for.
+//! Multiply-adds over tiles, with four sums, so that no product waits for the one before.
 
 use super::tile::{Shape, Tiles};
 use crate::simd::avx512_vnni;

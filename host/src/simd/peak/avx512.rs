@@ -1,4 +1,4 @@
-//! Multiply-adds over registers: with twelve sums, so that none is waited for.
+//! Multiply-adds over registers, with twelve sums, so that no product waits for the one before.
 //!
 //! In assembly, because a compiler would compute a product of constants once.
 

@@ -165,7 +165,7 @@ macro_rules! operations {
         #[inline(always)]
         fn $name($self $(, $value: $type)*) -> $result {
             #[allow(unused_unsafe, reason = "some do nothing")]
-            // SAFETY: the value is made only where the set runs; of memory, constants alone are read.
+            // SAFETY: the value is made only where the set runs; the only memory that is read is constants.
             unsafe { $body }
         }
     )*};

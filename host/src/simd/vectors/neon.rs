@@ -17,7 +17,7 @@ impl Neon {
     }
 }
 
-/// A bit a lane, the lowest first.
+/// One bit per lane, the lowest first.
 const PLACES: [u32; 4] = [1, 2, 4, 8];
 
 impl Vectors for Neon {

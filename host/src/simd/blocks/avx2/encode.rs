@@ -41,7 +41,7 @@ pub(in crate::simd) fn q8_0(values: &[f32], out: &mut [u8]) -> usize {
     )
 }
 
-/// Encodes blocks up to the first step with one that is not ordinary, and says how many.
+/// Encodes blocks up to the first step with one that is not ordinary, and returns their number.
 #[target_feature(enable = "avx2,f16c,bmi1")]
 pub(in crate::simd) fn q4_0(values: &[f32], out: &mut [u8]) -> usize {
     steps::<18>(

@@ -67,7 +67,7 @@ pub(super) fn prepare<B: Blocks>(x: &[i8], activations: &mut Activations) {
             four[..x.len()].copy_from_slice(x);
             &four[..4 * len]
         };
-        // The one call, since all of it is compiled where it is called.
+        // Called in this place only, because all of it is compiled where it is called.
         // SAFETY: the caller has the set.
         unsafe { B::prepare(x, lines) };
     }

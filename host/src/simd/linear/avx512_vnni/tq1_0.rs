@@ -29,8 +29,8 @@ impl Blocks for Tq1_0 {
     const LINES: usize = 20;
     const STEP: usize = 1;
 
-    /// Digit n of byte m is value 32·n + m, of byte 32 + m 160 + 16·n + m, of byte 48 + m 240 + 4·n + m; the last four
-    /// bytes hold four.
+    /// Digit n of byte m is value 32·n + m. Digit n of byte 32 + m is value 160 + 16·n + m. Digit n of byte 48 + m is
+    /// value 240 + 4·n + m; the last four bytes hold four digits.
     #[inline(always)]
     unsafe fn prepare(x: &[i8], lines: &mut [Line]) {
         for (x, lines) in x.chunks_exact(256).zip(lines.chunks_exact_mut(5)) {
