@@ -835,7 +835,8 @@ tercet_status tercet_arena_mark(const struct tercet_arena *arena, size_t *mark);
  *
  * The caller must not use that memory any more. Returns TERCET_STATUS_ARGUMENT for a mark beyond the bytes in use.
  */
-tercet_status tercet_arena_rewind(struct tercet_arena *arena, size_t mark);
+tercet_status tercet_arena_rewind(struct tercet_arena *arena,
+                                  size_t mark);
 
 /**
  * Reports the arena's use of memory now and at most. O(1).

@@ -30,6 +30,7 @@ mod inspect;
 mod interrupt;
 mod kmeans;
 mod metrics;
+mod mistakes;
 mod network;
 mod palette;
 mod perplexity;

@@ -10,11 +10,11 @@ pub(in crate::simd) const BLOCK: usize = 6;
 /// Centroids in blocks, with the words of one group of four coordinates side by side, and the initial scores; or in
 /// [`Panels`].
 ///
-/// The score ‖c‖² − 2·x·c is least where v = x·c − ⌊‖c‖² / 2⌋ is greatest and, among equals, ‖c‖² is even: score = −2v
-/// + (‖c‖² mod 2). So the sums start from −⌊‖c‖² / 2⌋, centroids with even length² come before those with odd, each in
-/// the order of their labels, and the first position of the greatest v is the lowest label of the least score: no sum
-/// is doubled, and no parity is compared. Unsigned centroids add 128·Σx to every v of a point, which changes no order;
-/// [`super::Cluster::lengths`] compensates for it.
+/// The score ‖c‖² − 2·x·c is least if v = x·c − ⌊‖c‖² / 2⌋ is greatest and, among equals, ‖c‖² is even, because score =
+/// −2v + (‖c‖² mod 2). So the sums start from −⌊‖c‖² / 2⌋, centroids with even length² come before those with odd, each
+/// in the order of their labels, and the first position of the greatest v is the lowest label of the least score: no
+/// sum is doubled, and no parity is compared. Unsigned centroids add 128·Σx to every v of a point, which changes no
+/// order; [`super::Cluster::lengths`] compensates for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
     format: Option<Format>,
