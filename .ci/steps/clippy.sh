@@ -24,7 +24,7 @@ features)
     done
     lint -p tercet-core --all-targets --all-features
     # What a desktop leaves out.
-    for features in '' serde clustering search files chat network reports measure train simd; do
+    for features in '' serde ndarray clustering search files chat network reports measure train simd; do
         lint -p tercet-host --lib --no-default-features --features "$features"
     done
     ;;

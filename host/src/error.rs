@@ -87,7 +87,7 @@ pub enum Error {
     },
     /// A model's run needs more memory than is available. It did not start.
     #[error(
-        "{}: a run takes {} bytes of memory, {cache} of cache and {steps} of steps, and {available} are left",
+        "{}: a run needs {} bytes of memory, {cache} of cache and {steps} of steps, but only {available} are left",
         .path.display(), .cache.saturating_add(*.steps)
     )]
     Memory {

@@ -8,6 +8,8 @@
     )
 )]
 
+#[cfg(feature = "ndarray")]
+pub mod arrays;
 #[cfg(feature = "files")]
 mod calibrate;
 #[cfg(feature = "clustering")]

@@ -56,7 +56,7 @@ pub fn assign_points<E: FlowEngine>(
     .entered();
     if centroids.dims() != dims {
         return Err(Error::options(format!(
-            "the centroids have {} values, the points {dims}",
+            "the centroids have {} values, but the points have {dims}",
             centroids.dims()
         )));
     }

@@ -181,7 +181,7 @@ impl<'a> KMeans<'a> {
             let shape = (centroids.rows(), centroids.dims());
             if shape != (options.clusters, dims) {
                 return Err(Error::options(format!(
-                    "the first centroids are {} points of {} values where {} of {dims} are needed",
+                    "the first centroids are {} points of {} values, but {} of {dims} are needed",
                     shape.0, shape.1, options.clusters
                 )));
             }

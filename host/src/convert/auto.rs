@@ -90,9 +90,9 @@ pub(super) fn choose(
             AdaptiveError::Infeasible { minimal, .. } => {
                 // Rounded up, so that the reported number is enough.
                 let least = (minimal as f64 * 8.0 / values as f64 * 1e4).ceil() / 1e4;
-                format!("{bits} bits a weight are too few; the smallest formats take {least}")
+                format!("{bits} bits per weight are too few; the smallest formats need {least}")
             }
-            other => format!("{bits} bits a weight: {other}"),
+            other => format!("{bits} bits per weight: {other}"),
         };
         Error::unsupported(model.path(), reason)
     })?;

@@ -81,12 +81,12 @@ pub(crate) fn together(options: &QuantizeOptions) -> Result<(), Error> {
         return refuse("an affine grid");
     }
     match (target, options.bits) {
-        (Target::Auto, None) => Err(Error::options("auto needs a number of bits a weight")),
+        (Target::Auto, None) => Err(Error::options("auto needs a number of bits per weight")),
         (Target::Auto, Some(bits)) if !(bits > 0.0 && bits.is_finite()) => Err(Error::options(
-            format!("{bits} is no number of bits a weight"),
+            format!("{bits} is not a number of bits per weight"),
         )),
         (Target::Auto, _) | (_, None) => Ok(()),
-        (_, Some(_)) => refuse("a number of bits a weight"),
+        (_, Some(_)) => refuse("a number of bits per weight"),
     }
 }
 

@@ -77,19 +77,19 @@ pub(super) fn of_inputs(model: &Model, matrix: &Source<'_>) -> Result<Vec<f64>, 
         }
         if source.values() != len {
             let found = source.values();
-            return refuse(format!("it has {found} values, and {len} are needed"));
+            return refuse(format!("it has {found} values, but {len} are needed"));
         }
         let mut values = vec![0.0; len];
         source.read(0, &mut values)?;
         match values.iter().find(|x| !(**x >= 0.0 && x.is_finite())) {
-            Some(x) => refuse(format!("the importance {x} is none")),
+            Some(x) => refuse(format!("the importance {x} is negative or not finite")),
             None => Ok(values),
         }
     };
     let rows = read(COUNTS, 1)?[0];
     if rows == 0.0 {
         let name = format!("{name}{COUNTS}");
-        return Err(Error::tensor(model.path(), &name, "it is of no rows"));
+        return Err(Error::tensor(model.path(), &name, "it counts no rows"));
     }
     let sums = read(SUMS, cols)?;
     let means = sums.into_iter().map(|sum| f64::from(sum) / f64::from(rows));

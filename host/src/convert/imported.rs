@@ -58,7 +58,7 @@ pub(crate) fn imported(
     let started = Instant::now();
     let (_, file_type) = codec(import.dtype)?;
     if check::container(out)? != Container::Gguf {
-        let reason = "a model of language is written as GGUF; name the output *.gguf";
+        let reason = "a language model is written as GGUF; name the output *.gguf";
         return Err(Error::unsupported(out, reason));
     }
     let inputs = model.files().chain(import.beside.iter().copied());
@@ -122,7 +122,7 @@ pub(crate) fn codec(dtype: DType) -> Result<(Codec, u32), Error> {
         other => {
             let name = other.name();
             return Err(Error::options(format!(
-                "weights are not written as {name}; f32, f16, bf16 and the block formats are"
+                "weights cannot be written as {name}; use f32, f16, bf16 or a block format"
             )));
         }
     };

@@ -122,7 +122,7 @@ pub fn quantize<E: FlowEngine>(
     if options.target == Target::BitnetHf {
         let (name, target) = (engine.name(), options.target);
         return Err(Error::options(format!(
-            "{name} has no step that makes {target}; all threads of the processor make it"
+            "{name} cannot make {target}; all threads of the processor make it"
         )));
     }
     by(

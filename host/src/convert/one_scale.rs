@@ -50,7 +50,7 @@ pub(super) fn ternary(
     let scale = f16::from_f32(unit);
     if !(LEAST..f32::INFINITY).contains(&scale.to_f32()) {
         return Err(refuse(format!(
-            "its scale would be {unit}, which f16 does not hold in full: that takes 2^-14 to 65504"
+            "its scale would be {unit}, but f16 holds scales in full only from 2^-14 to 65504"
         )));
     }
     let inverse = 1.0 / scale.to_f32();

@@ -75,7 +75,7 @@ impl fmt::Display for Target {
 /// Returns the error for a target format without an encoder.
 pub(crate) fn read_only(format: Format) -> Error {
     Error::options(format!(
-        "{} is read, not written: tensors of it are copied, dequantized and multiplied",
+        "{} can be read but not written: its tensors are copied, dequantized and multiplied",
         format.name()
     ))
 }

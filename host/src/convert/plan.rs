@@ -346,7 +346,7 @@ pub(crate) fn restoring<'a>(
         } else if source.is_readable() {
             (Action::Copy, Some("not quantized".into()))
         } else if tensor.dtype == DType::I2S {
-            let reason = "an i2_s tensor; name its layout, x86-128 or arm-64";
+            let reason = "it is an i2_s tensor; name its layout, x86-128 or arm-64";
             return Err(Error::tensor(model.path(), tensor.name, reason));
         } else {
             (

@@ -55,7 +55,7 @@ impl<'a> Writer<'a> {
             }
             Container::Gguf => Self::Gguf(gguf::Writer::new(output, model, about, &layout.specs)?),
             Container::Llama2c => {
-                let reason = "llama2.c checkpoints are read, not written";
+                let reason = "llama2.c checkpoints can be read but not written";
                 return Err(Error::unsupported(output.path(), reason));
             }
             Container::Npy => {
@@ -64,7 +64,7 @@ impl<'a> Writer<'a> {
                     return Err(Error::unsupported(
                         output.path(),
                         format!(
-                            "npy holds one array, the model has {count} tensors; name the output *.safetensors"
+                            "npy holds one array, but the model has {count} tensors; name the output *.safetensors"
                         ),
                     ));
                 };

@@ -45,7 +45,7 @@ pub(crate) fn read(map: Map) -> Result<Contents, Error> {
     let present = bytes.len() - start;
     if present != len {
         return Err(bad(format!(
-            "the array claims {len} bytes, the file has {present} after its header"
+            "the array claims {len} bytes, but the file has {present} after its header"
         )));
     }
     let entry = Entry {

@@ -90,7 +90,7 @@ impl LanguageFile {
         match *error {
             ModelError::Superfluous { tensor } => self.tensor(
                 tensor,
-                &"it has no place in this architecture, or comes twice",
+                &"it has no place in this architecture, or occurs twice",
             ),
             ModelError::Weights { tensor, error } => self.tensor(tensor, &error),
             error => Error::unsupported(&self.path, error),

@@ -75,7 +75,7 @@ pub fn generate<E: FlowEngine>(
 ) -> Result<Generated, Error> {
     if !how.sampler.is_valid() {
         return Err(Error::options(
-            "temperature is at least 0, top-p and min-p are from 0 to 1, the penalty is above 0",
+            "the temperature must be at least 0, top-p and min-p from 0 to 1, and the penalty above 0",
         ));
     }
     let mut text = prompt.to_vec();

@@ -126,7 +126,7 @@ impl Parameters {
         }
         let (heads, kv) = (self.head_count, self.head_count_kv);
         if !heads.is_multiple_of(kv) {
-            return Some(format!("{heads} heads do not divide into {kv} of keys"));
+            return Some(format!("{heads} heads do not divide among {kv} heads of keys"));
         }
         if !self.head_length.is_multiple_of(2) {
             let odd = self.head_length;
@@ -137,7 +137,7 @@ impl Parameters {
         let (width, queries) = (u64::from(self.embedding_length), self.query_length());
         // Its sub-norm has the embedding's width.
         (self.architecture.is_bitnet() && width != queries)
-            .then(|| format!("bitnet takes heads of {width} values in all, not {queries}"))
+            .then(|| format!("the heads of a bitnet have {width} values in all, not {queries}"))
     }
 
     /// Returns the keys, without the file's type.

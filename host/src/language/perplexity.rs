@@ -106,7 +106,7 @@ pub fn perplexity<E: FlowEngine>(
 ) -> Result<Cost, Error> {
     let context = windows.context;
     if context < 2 {
-        return Err(Error::options("a window has two tokens at least"));
+        return Err(Error::options("a window must have at least two tokens"));
     }
     if windows.scored(tokens.len()) == 0 {
         return Err(Error::options(format!(
@@ -166,7 +166,7 @@ fn score<E: FlowEngine>(
             let own = own.ok_or_else(|| Error::options("a logit is not finite"))?;
             // Each is below 2⁶³; for a sum that is not, logits would have to differ by 2³¹.
             let sum = cost.sum.checked_add(own);
-            cost.sum = sum.ok_or_else(|| Error::options("the costs' sum leaves 64 bits"))?;
+            cost.sum = sum.ok_or_else(|| Error::options("the sum of the costs exceeds 64 bits"))?;
             cost.count += 1;
             cost.bytes += bytes(token) as u64;
         }

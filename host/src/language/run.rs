@@ -159,7 +159,7 @@ pub(super) fn room<T: Clone>(
         let bytes = len.saturating_mul(size_of::<T>());
         Error::unsupported(
             file.path(),
-            format!("{what} take {bytes} bytes, which this machine does not give"),
+            format!("{what} need {bytes} bytes, but this machine has too little memory"),
         )
     })?;
     room.resize(len, value);
@@ -427,7 +427,7 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
         told: &mut dyn FnMut(usize),
     ) -> Result<&[f32], Error> {
         if tokens.is_empty() {
-            return Err(Error::options("a prompt has a token at least"));
+            return Err(Error::options("a prompt must have at least one token"));
         }
         let mut done = 0;
         for chunk in tokens.chunks(self.chunk) {

@@ -155,7 +155,7 @@ pub fn same_vocabulary(
         let (a, b) = (own.pieces().text(id), other.pieces().text(id));
         if a != b {
             let reason = format!(
-                "it has another vocabulary: token {id} is {}, and {} in the model that it is to draft for",
+                "it has another vocabulary: token {id} is {}, but {} in the model that it drafts for",
                 text(b),
                 text(a)
             );

@@ -162,13 +162,13 @@ impl Vocabulary {
         let value = |key: &str| reader.get(&format!("tokenizer.ggml.{key}"));
         let list = |key: &str| {
             let array = value(key).and_then(|value| value.as_array());
-            array.ok_or_else(|| format!("tokenizer.ggml.{key} is missing or no list"))
+            array.ok_or_else(|| format!("tokenizer.ggml.{key} is missing or not a list"))
         };
         let texts = |key: &str| -> Result<Vec<String>, String> {
             let items = list(key)?.iter();
             let texts = items.map(|item| item.as_str().map(str::to_owned));
             let texts: Option<_> = texts.collect();
-            texts.ok_or_else(|| format!("tokenizer.ggml.{key} is no list of texts"))
+            texts.ok_or_else(|| format!("tokenizer.ggml.{key} is not a list of texts"))
         };
         let flag = |key: &str| match value(key) {
             Some(Value::Bool(flag)) => Some(flag),
@@ -194,7 +194,7 @@ impl Vocabulary {
                 });
                 let scores: Option<_> = scores.collect();
                 let merging = Merging::Spm {
-                    scores: scores.ok_or("tokenizer.ggml.scores is no list of f32")?,
+                    scores: scores.ok_or("tokenizer.ggml.scores is not a list of f32")?,
                     add_space_prefix: flag("add_space_prefix").unwrap_or(true),
                 };
                 (merging, true)
@@ -249,14 +249,14 @@ impl Vocabulary {
                 // The first character may itself be a blank.
                 let pair = |merge: &String| merge.char_indices().skip(1).any(|(_, c)| c == ' ');
                 if let Some(index) = merges.iter().position(|merge| !pair(merge)) {
-                    return Some(format!("merge {index} is no pair: `{}`", merges[index]));
+                    return Some(format!("merge {index} is not a pair: `{}`", merges[index]));
                 }
             }
         }
         let special = self.specials().into_iter();
         let mut special = special.filter_map(|(name, id)| Some((name, id?)));
         let (name, id) = special.find(|(_, id)| *id as usize >= count)?;
-        Some(format!("{name} is {id}, of {count} tokens"))
+        Some(format!("{name} is {id}, but there are {count} tokens"))
     }
 
     fn specials(&self) -> [(&'static str, Option<u32>); 6] {

@@ -32,7 +32,7 @@ impl Description<'_> {
         let (tokens, named) = (self.vocabulary.tokens.len(), self.parameters.vocab_size);
         let sizes = || {
             (tokens != named as usize)
-                .then(|| format!("vocab_size is {named}, the vocabulary has {tokens} tokens"))
+                .then(|| format!("vocab_size is {named}, but the vocabulary has {tokens} tokens"))
         };
         let parameters = self.parameters.refusal();
         parameters
@@ -164,7 +164,7 @@ impl<'a> Writer<'a> {
         // Checked when the specification was made.
         let needed = spec.byte_len().unwrap_or(u64::MAX);
         if needed != bytes.len() as u64 {
-            let reason = format!("it takes {needed} bytes, {} were given", bytes.len());
+            let reason = format!("it needs {needed} bytes, but {} were given", bytes.len());
             return Err(Error::tensor(&self.path, spec.name, reason));
         }
         self.file.write(self.next, bytes)?;
@@ -185,7 +185,7 @@ impl<'a> Writer<'a> {
         let elements = spec.shape.elements();
         if elements != values.len() as u64 {
             return Err(refuse(format!(
-                "it has {elements} values, {} were given",
+                "it has {elements} values, but {} were given",
                 values.len()
             )));
         }

@@ -73,7 +73,7 @@ pub(super) fn input_scale<E: FlowEngine>(
     match (options.input_scale, recorded.values()) {
         (Some(scale), _) if scale > 0.0 && scale.is_finite() => Ok(scale),
         (Some(scale), _) => Err(Error::options(format!(
-            "an input scale of {scale}; it must be a positive number"
+            "the input scale is {scale}; it must be a positive number"
         ))),
         (None, Values::I8 { grid, .. }) if grid.zero_point == 0 && grid.scale > 0.0 => {
             Ok(grid.scale)

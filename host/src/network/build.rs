@@ -87,7 +87,7 @@ pub fn build<E: FlowEngine>(
     let count = options.layers.len();
     if !(1..=MAX_LAYERS).contains(&count) {
         return Err(Error::options(format!(
-            "{count} layers; 1 to {MAX_LAYERS} are taken"
+            "there are {count} layers; a network has 1 to {MAX_LAYERS}"
         )));
     }
     if let Some(last) = options.layers.last().filter(|last| last.relu) {
@@ -114,12 +114,12 @@ pub fn build<E: FlowEngine>(
         if matrix.cols != x.len {
             if index == 0 {
                 return Err(recorded.refuse(&format!(
-                    "points of {} values, where `{}` takes {}",
+                    "points have {} values, but `{}` takes {}",
                     x.len, matrix.weight.tensor.name, matrix.cols
                 )));
             }
             let reason = format!(
-                "rows of {}, where the layer before gives {}",
+                "rows have {} values, but the layer before gives {}",
                 matrix.cols, x.len
             );
             return Err(matrix.refuse(reason));

@@ -109,7 +109,7 @@ impl NetworkFile {
         let (inputs, outputs) = (network.inputs(), network.outputs());
         if points.dims() != inputs {
             let reason = format!(
-                "points of {} values, where {} takes {inputs}",
+                "points have {} values, but {} takes {inputs}",
                 points.dims(),
                 self.path.display()
             );

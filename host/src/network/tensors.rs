@@ -29,7 +29,7 @@ pub(super) fn matrix<'a>(model: &'a Model, layer: &LayerOptions) -> Result<Matri
     let refuse =
         |source: &Source<'_>, reason: &str| Error::tensor(model.path(), source.tensor.name, reason);
     if !weight.is_readable() {
-        return Err(refuse(&weight, "its type is not read"));
+        return Err(refuse(&weight, "its type is not supported"));
     }
     let &[rows, cols] = weight.shape().as_slice() else {
         return Err(refuse(&weight, "it is not a matrix"));

@@ -96,7 +96,7 @@ impl Page {
             Some("svg") => self.svg.clone(),
             Some("html" | "htm") => self.html(),
             _ => {
-                let reason = "reports are written to .html or .svg";
+                let reason = "reports are written to .html or .svg; name such a file";
                 return Err(Error::unsupported(to.path, reason));
             }
         };

@@ -101,7 +101,7 @@ impl Index {
     pub fn nearest(&self, query: &[f32], k: usize) -> Result<Vec<Neighbour>, Error> {
         if query.len() != self.dims {
             return Err(Error::options(format!(
-                "a query of {} values for rows of {}",
+                "the query has {} values, but the rows have {}",
                 query.len(),
                 self.dims
             )));
@@ -116,7 +116,7 @@ impl Index {
     pub fn nearest_all(&self, queries: &[f32], k: usize) -> Result<Vec<Vec<Neighbour>>, Error> {
         if k == 0 || k > self.len() {
             return Err(Error::options(format!(
-                "k is {k}; the index has {} rows",
+                "k is {k}, but the index has {} rows",
                 self.len()
             )));
         }

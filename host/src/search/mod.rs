@@ -213,7 +213,7 @@ fn check(base: &Points, queries: &Points, options: &SearchOptions) -> Result<(),
     }
     if base.dims() != queries.dims() {
         let reason = format!(
-            "rows of {} values and queries of {}",
+            "rows of {} values cannot be compared with queries of {}",
             base.dims(),
             queries.dims()
         );
@@ -226,7 +226,7 @@ fn check(base: &Points, queries: &Points, options: &SearchOptions) -> Result<(),
     let integer = matches!(options.storage, Storage::Int8 | Storage::Ternary);
     if integer && base.dims() > MAX_DIM {
         let reason = format!(
-            "rows of {} values; {} storage takes up to {MAX_DIM}, f16 and f32 any",
+            "rows of {} values are too long for {} storage, which takes up to {MAX_DIM}; f16 and f32 take any",
             base.dims(),
             options.storage.name()
         );

@@ -24,7 +24,7 @@ impl HitsFile {
         overwrite: bool,
     ) -> Result<Self, Error> {
         if path.extension() != Some("npy".as_ref()) {
-            return Err(Error::unsupported(path, "hits are written to .npy"));
+            return Err(Error::unsupported(path, "hits are written to .npy; name such an output"));
         }
         Output::create(path, inputs, overwrite).map(Self)
     }
@@ -55,7 +55,7 @@ impl HitsFile {
     ) -> Result<u64, Error> {
         let k = report.hits.first().map_or(0, Vec::len);
         if report.hits.iter().any(|hits| hits.len() != k) {
-            let reason = "queries have different numbers of hits, which no array holds";
+            let reason = "queries have different numbers of hits, which do not fit into one array";
             return Err(Error::unsupported(self.0.path(), reason));
         }
         npy::write_header(&mut self.0, "", &[report.hits.len(), k], dtype)?;

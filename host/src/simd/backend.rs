@@ -39,7 +39,7 @@ pub enum BackendError {
         isa: Isa,
     },
     /// Another backend has already done work.
-    #[error("{isa} is chosen too late: {used} is in use")]
+    #[error("{isa} is chosen too late: {used} is already in use")]
     Late {
         /// The requested set.
         isa: Isa,
@@ -47,7 +47,7 @@ pub enum BackendError {
         used: Isa,
     },
     /// `TERCET_BACKEND` is not the name of a set.
-    #[error("TERCET_BACKEND: {name} names no instruction set; {}", available())]
+    #[error("TERCET_BACKEND: {name} is not an instruction set; {}", available())]
     Unknown {
         /// Its value.
         name: String,
@@ -189,7 +189,7 @@ impl fmt::Display for Backend {
 /// Lists the available names in words.
 fn available() -> String {
     let names: Vec<_> = Backend::all().map(|backend| backend.isa().name()).collect();
-    format!("here are {}", names.join(", "))
+    format!("this machine has {}", names.join(", "))
 }
 
 #[cfg(test)]

@@ -96,13 +96,13 @@ pub(super) fn read(
             .map(|(_, value)| value.as_str())
     };
     if model.container() != Container::Safetensors || value("format") != Some(FORMAT) {
-        return Err(bad(&format!("it does not say that it is `{FORMAT}`")));
+        return Err(bad(&format!("its format is not `{FORMAT}`")));
     }
     for (name, expected) in origin {
         let found = value(name).unwrap_or_default();
         if found != expected {
             let reason = format!(
-                "its {name} is `{found}`, not `{expected}`: a run goes on with what it began with"
+                "its {name} is `{found}`, not `{expected}`: a run continues only with the options that it began with"
             );
             return Err(Error::unsupported(path, reason));
         }
@@ -131,7 +131,7 @@ pub(super) fn read(
         .cloned()
         .collect();
     if value("digest") != Some(&digest(&all, &metadata)) {
-        return Err(bad("its values are not those that were written"));
+        return Err(bad("its values changed after they were written"));
     }
     let number =
         |name: &str, radix| value(name).and_then(|text| u64::from_str_radix(text, radix).ok());
@@ -144,7 +144,7 @@ pub(super) fn read(
         count("halvings"),
     );
     let (Some(steps), Some(first), Some(second), Some(waited), Some(halvings)) = numbers else {
-        return Err(bad("it does not say which step it is of"));
+        return Err(bad("it does not name its step"));
     };
     let sum = value("best_sum").and_then(|text| text.parse().ok());
     let mut best = sum.zip(number("best_step", 10)).map(|(sum, step)| Best {

@@ -173,32 +173,32 @@ impl TrainOptions {
     pub(super) fn refusal(&self) -> Option<String> {
         if !self.parameters.architecture.is_bitnet() {
             let name = self.parameters.architecture.name();
-            return Some(format!("a {name} is not trained; a bitnet is"));
+            return Some(format!("a {name} cannot be trained; a bitnet can"));
         }
         let context = self.context();
         if !(2..=MOST_CONTEXT).contains(&context) {
             return Some(format!(
-                "a context of {context} positions; 2 to {MOST_CONTEXT} are possible"
+                "the context has {context} positions; it must have 2 to {MOST_CONTEXT}"
             ));
         }
         if !matches!(self.rule, Rule::AbsMean | Rule::Optimal) {
-            return Some("weights are ternary by absmean, or by the optimal rule".into());
+            return Some("the rule for ternary weights must be absmean or optimal".into());
         }
         if self.batch == 0 || self.micro == 0 || self.steps == 0 {
-            return Some("steps, batch and sequences at a time are 1 at least".into());
+            return Some("steps, batch and sequences at a time must be at least 1".into());
         }
         if self.watch.every == 0 || [self.watch.plateau, self.watch.patience].contains(&Some(0)) {
-            return Some("evaluations to wait for, and steps between them, are 1 at least".into());
+            return Some("evaluations to wait for, and steps between them, must be at least 1".into());
         }
         // Groups of 64 rows; sums of gradients have room for 2^13 of them.
         let groups = self.batch.saturating_mul(context.div_ceil(64));
         if groups > 1 << 13 {
             return Some(format!(
-                "a step of {groups} groups of 64 tokens; sums of gradients have room for {}",
+                "a step has {groups} groups of 64 tokens, but sums of gradients have room for {}",
                 1 << 13
             ));
         }
         let positive = |x: f32| x > 0.0 && x.is_finite();
-        (!positive(self.rate)).then(|| format!("a learning rate of {}", self.rate))
+        (!positive(self.rate)).then(|| format!("the learning rate is {}, but must be a positive number", self.rate))
     }
 }

@@ -69,7 +69,7 @@ impl TokenFile {
         let head = map.bytes().first_chunk::<HEAD>();
         let numbers = head.and_then(|head| head.strip_prefix(MAGIC));
         let Some([found, held_out]) = numbers.map(|numbers| numbers.as_chunks::<8>().0) else {
-            return Err(bad("it does not begin as one"));
+            return Err(bad("it does not begin like one"));
         };
         let held_out = u64::from_le_bytes(*held_out);
         let (tokens, rest) = map.bytes()[HEAD..].as_chunks::<4>();

@@ -90,7 +90,7 @@ pub(crate) fn read_sharded(index: Map) -> Result<Contents, Error> {
         }) {
             let name = &stray.name;
             return Err(bad(format!(
-                "tensor `{name}` lies in `{shard}`, the index says otherwise"
+                "tensor `{name}` is in `{shard}`, but the index names another shard"
             )));
         }
         metadata.extend(shard_metadata);
@@ -124,13 +124,13 @@ fn parse(
     let length = u64::from_le_bytes(*length);
     if length > MAX_HEADER {
         return Err(bad(format!(
-            "the header claims {length} bytes, the format allows {MAX_HEADER}"
+            "the header claims {length} bytes, but the format allows {MAX_HEADER}"
         )));
     }
     let data = 8 + length as usize;
     let header = bytes.get(8..data).ok_or_else(|| {
         bad(format!(
-            "the header claims {length} bytes, the file has {}",
+            "the header claims {length} bytes, but the file has {}",
             bytes.len() - 8
         ))
     })?;
@@ -142,7 +142,7 @@ fn parse(
     let present = bytes.len() - data;
     if header.data_len() != present {
         let claimed = header.data_len();
-        let reason = format!("the tensors claim {claimed} bytes, the file has {present}");
+        let reason = format!("the tensors claim {claimed} bytes, but the file has {present}");
         let end = |name: &String| header.info(name).map_or(0, |info| info.data_offsets.1);
         return Err(
             match header
@@ -269,7 +269,7 @@ impl Writer {
                 "dtype": dtype, "shape": part.shape, "data_offsets": [offset, end],
             });
             if part.name == "__metadata__" || header.insert(part.name.clone(), info).is_some() {
-                return Err(unsupported("the name is taken in the output".into()));
+                return Err(unsupported("another tensor of the output has this name".into()));
             }
             spans[index] = (offset, end);
             offset = end;

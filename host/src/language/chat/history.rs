@@ -42,13 +42,13 @@ impl History {
         let alternate = behind.iter().map(|message| message.role);
         if !behind.len().is_multiple_of(2) || !alternate.eq(turns.take(behind.len())) {
             return Err(Error::options(
-                "messages are a system message or none, then questions of the user and answers of the assistant in turn",
+                "the messages must be at most one system message, then questions of the user and answers of the assistant in turn",
             ));
         }
         if !left_out.is_multiple_of(2) || left_out > behind.len() {
             let pairs = behind.len();
             return Err(Error::options(format!(
-                "{left_out} messages are said to be left out of {pairs}, which go by pairs"
+                "the session leaves out {left_out} of {pairs} messages, but messages can be left out only in pairs"
             )));
         }
         Ok(history)
@@ -100,7 +100,7 @@ impl History {
             if tokens.len() > context {
                 let tokens = tokens.len();
                 return Err(Error::options(format!(
-                    "the message takes {tokens} tokens with what the template and the system message add, and there is room for {context}"
+                    "the message needs {tokens} tokens with the template and the system message, but there is room for {context}; shorten it"
                 )));
             }
             self.left_out = left_out;

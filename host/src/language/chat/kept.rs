@@ -152,7 +152,7 @@ impl Kept {
         let model = Model::open(path)?;
         let bad = |reason: &str| Error::bad(path, "cache", reason);
         if model.container() != Container::Safetensors || value(&model, "format") != Some(FORMAT) {
-            return Err(bad("it does not say that it is `tercet cache 1`"));
+            return Err(bad("its format is not `tercet cache 1`"));
         }
         let mut all = Vec::new();
         for name in NAMES {
@@ -162,7 +162,7 @@ impl Kept {
         }
         let found = digest(all.iter().copied());
         if value(&model, "digest") != Some(&found) {
-            return Err(bad("its tensors are not those that were written"));
+            return Err(bad("its tensors changed after they were written"));
         }
         let tokens = model.get(NAMES[0]).filter(|it| it.dtype == DType::U32);
         let tokens = tokens.ok_or_else(|| Error::tensor(path, NAMES[0], "it is not of u32"))?;

@@ -59,7 +59,7 @@ impl<'t> Prompts<'t> {
     pub fn tokens(&self, messages: &[Message]) -> Result<Vec<u32>, Error> {
         let said = messages.iter().map(|message| message.content.as_str());
         let signs = Signs::beside(said.chain([self.template.source()])).ok_or_else(|| {
-            Error::options("the messages hold every character that is set aside for signs")
+            Error::options("the messages use every character that is reserved to mark control tokens")
         })?;
         let marked = messages.iter().map(|message| {
             let content = self.controls.marked(&message.content, signs);
@@ -77,7 +77,7 @@ impl<'t> Prompts<'t> {
             tokens.insert(0, bos);
         }
         if tokens.is_empty() {
-            return Err(Error::options("the chat template makes no text"));
+            return Err(Error::options("the chat template produces no text"));
         }
         Ok(tokens)
     }

@@ -104,14 +104,14 @@ impl<O: Serialize + DeserializeOwned> Session<O> {
             serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
         if session.tercet_chat != 1 {
             let version = session.tercet_chat;
-            return Err(bad(format!("its version is {version}; known is 1")));
+            return Err(bad(format!("its version is {version}, but only version 1 is known")));
         }
         if !session.model.is(model) {
             let (own, given) = (&session.model, &model);
             return Err(Error::unsupported(
                 path,
                 format!(
-                    "it is of another model: {} of {} bytes and digest {}, and {} has {} and {}",
+                    "it is of another model: {} of {} bytes and digest {}, but {} has {} and {}",
                     own.file, own.bytes, own.digest, given.file, given.bytes, given.digest
                 ),
             ));

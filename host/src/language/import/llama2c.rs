@@ -42,7 +42,7 @@ pub(super) fn read(path: &Path, tokenizer: Option<&Path>) -> Result<Checkpoint, 
     let Some(places) = places.as_ref().filter(|places| fits(places)) else {
         let needed = places.map_or("more than 2^64".to_owned(), |places| places.end.to_string());
         return Err(bad(format!(
-            "by its header ({}) it has {needed} bytes, the file has {length}",
+            "by its header ({}) it has {needed} bytes, but the file has {length}",
             header.sizes()
         )));
     };
@@ -150,7 +150,7 @@ impl Header {
             true => match word(1)? {
                 1 => 1,
                 other => {
-                    return Err(format!("version {other} is not read; versions 0 and 1 are"));
+                    return Err(format!("version {other} is not supported; versions 0 and 1 are"));
                 }
             },
         };
@@ -164,7 +164,7 @@ impl Header {
             _ => match bytes.get((first + 7) * 4).ok_or_else(short)? {
                 0 => false,
                 1 => true,
-                other => return Err(format!("its byte 36 is {other}, neither 0 nor 1")),
+                other => return Err(format!("its byte 36 is {other} instead of 0 or 1")),
             },
         };
         if version == 0 {

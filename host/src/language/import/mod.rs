@@ -118,7 +118,7 @@ pub fn import(
     let dtype = options.to.unwrap_or(checkpoint.default);
     if checkpoint.is_ternary && !holds_ternary(dtype) {
         return Err(Error::options(format!(
-            "the ternary matrices of {} are not exact in {}; tq1_0, tq2_0, q2_0, f16 and f32 hold them",
+            "the ternary matrices of {} are not exact in {}; use tq1_0, tq2_0, q2_0, f16 or f32",
             path.display(),
             dtype.name()
         )));

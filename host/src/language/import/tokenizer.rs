@@ -46,7 +46,7 @@ pub(super) fn read(
         let len = u32::from_le_bytes(word(&mut rest).ok_or_else(cut)?);
         if len > longest {
             return Err(bad(format!(
-                "token {index} at offset {at} has {len} bytes, the longest is to have {longest}"
+                "token {index} at offset {at} has {len} bytes, but the longest may have {longest}"
             )));
         }
         if !score.is_finite() {

@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Points, Error> 
         if record.len() != expected {
             let found = record.len();
             return Err(bad(format!(
-                "line {line} has {found} fields, the first line has {expected}"
+                "line {line} has {found} fields, but the first line has {expected}"
             )));
         }
         if rows == 0 && header.is_none() && record.iter().all(|field| number(field).is_none()) {

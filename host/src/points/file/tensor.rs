@@ -106,7 +106,7 @@ fn values(source: &Source<'_>, dims: usize) -> Result<Values, Error> {
             for (index, (x, integer)) in values.iter_mut().zip(integers::read(tensor)).enumerate() {
                 *x = integer as f32;
                 if *x as i128 != integer {
-                    let what = format!("is {integer}, which f32 does not hold");
+                    let what = format!("is {integer}, which f32 cannot hold exactly");
                     let (path, name) = (source.path, tensor.name);
                     return Err(Points::bad_value(path, name, dims, index, &what));
                 }

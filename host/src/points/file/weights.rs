@@ -22,13 +22,13 @@ pub fn read_weights(spec: &str, rows: usize, options: &ReadOptions) -> Result<Ve
     };
     if values.len() != rows {
         let count = values.len();
-        return Err(refuse(format!("{count} weights for {rows} points")));
+        return Err(refuse(format!("there are {count} weights for {rows} points; one weight per point is needed")));
     }
     let mut weights = Vec::with_capacity(rows);
     for (row, value) in values.iter().enumerate() {
         weights.push(value.weight().ok_or_else(|| {
             refuse(format!(
-                "weight {value} of row {row} (from 0) is no whole number from 0 to {}",
+                "weight {value} of row {row} (from 0) is not a whole number from 0 to {}",
                 value.largest()
             ))
         })?);

@@ -94,7 +94,7 @@ pub fn write_points(to: Destination<'_>, points: &Points) -> Result<u64, Error> 
         "safetensors" => tensors(to, points, &[]),
         _ => Err(Error::unsupported(
             to.path,
-            "points are written to .npy or .safetensors",
+            "points are written to .npy or .safetensors; name such an output",
         )),
     }
 }
@@ -115,7 +115,7 @@ pub fn write_representatives(
 ) -> Result<u64, Error> {
     if [weights.len(), indices.len()] != [points.rows(); 2] {
         return Err(Error::options(
-            "one weight and one index a point are needed",
+            "one weight and one index per point are needed",
         ));
     }
     if extension(to.path) != "npy" {
@@ -143,10 +143,10 @@ pub fn side_files(path: &Path) -> [PathBuf; 2] {
 /// [`Output::create`].
 pub fn write_labels(to: Destination<'_>, labels: &[u32]) -> Result<u64, Error> {
     if extension(to.path) != "npy" {
-        return Err(Error::unsupported(to.path, "labels are written to .npy"));
+        return Err(Error::unsupported(to.path, "labels are written to .npy; name such an output"));
     }
     if let Some(label) = labels.iter().find(|&&label| i32::try_from(label).is_err()) {
-        let reason = format!("label {label} is no int32");
+        let reason = format!("label {label} does not fit int32");
         return Err(Error::unsupported(to.path, reason));
     }
     let bytes = labels.iter().flat_map(|label| label.to_le_bytes());

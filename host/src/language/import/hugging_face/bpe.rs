@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path) -> Result<Pieces, Error> {
         .ok_or_else(|| file.bad("model is missing"))?;
     let kind = model.text("type")?.unwrap_or("BPE");
     if kind != "BPE" {
-        return Err(file.unsupported(format!("model.type = \"{kind}\" is not read; BPE is")));
+        return Err(file.unsupported(format!("model.type = \"{kind}\" is not supported; BPE is")));
     }
     model.only("dropout", &[0.into(), 0.0.into()])?;
     for key in ["continuing_subword_prefix", "end_of_word_suffix"] {
@@ -96,7 +96,7 @@ fn vocabulary(model: &Object) -> Result<BTreeMap<u32, (String, TokenKind)>, Erro
         })?;
         if let Some((first, _)) = tokens.insert(id, (text.clone(), TokenKind::Normal)) {
             return Err(model.bad(format!(
-                "model.vocab: `{first}` and `{text}` have the number {id}"
+                "model.vocab: `{first}` and `{text}` both have the number {id}"
             )));
         }
     }
@@ -122,7 +122,7 @@ fn pairs(model: &Object) -> Result<Vec<(&str, &str)>, Error> {
         let whole = pair.filter(|(a, b)| !a.contains(' ') && !b.contains(' '));
         pairs.push(whole.ok_or_else(|| {
             let value = short(value);
-            model.bad(format!("merge {rank} is no pair: {value}"))
+            model.bad(format!("merge {rank} is not a pair: {value}"))
         })?);
     }
     Ok(pairs)
@@ -149,7 +149,7 @@ fn bytes(
     if let Some(step) = leaves(file, "normalizer", "normalizers")?.first() {
         let kind = step.text("type")?.unwrap_or_default();
         return Err(file.unsupported(format!(
-            "normalizer {kind} is not computed: bytes are tokenized as they are"
+            "normalizer {kind} is not supported: bytes are tokenized as they are"
         )));
     }
     model.only("byte_fallback", &[Value::Bool(false)])?;
@@ -178,12 +178,12 @@ fn bytes(
                 let regex = regex.ok_or_else(|| file.bad("pre_tokenizer: Split has no Regex"))?;
                 if let Some(first) = pattern.replace(regex.to_owned()) {
                     return Err(file.unsupported(format!(
-                        "pre_tokenizer has two patterns, `{first}` and `{regex}`; one is computed"
+                        "pre_tokenizer has two patterns, `{first}` and `{regex}`; only one is supported"
                     )));
                 }
             }
             other => {
-                return Err(file.unsupported(format!("pre_tokenizer {other} is not computed")));
+                return Err(file.unsupported(format!("pre_tokenizer {other} is not supported")));
             }
         }
     }
@@ -200,7 +200,7 @@ fn bytes(
         let pattern = pattern.as_deref().unwrap_or("of ByteLevel");
         let digits = if by_digits { ", digits alone" } else { "" };
         file.unsupported(format!(
-            "pre_tokenizer with the pattern `{pattern}`{digits}, ignore_merges = {ignores}, is not one that core's tokenizer cuts by"
+            "pre_tokenizer with the pattern `{pattern}`{digits}, ignore_merges = {ignores}, is not supported"
         ))
     })?;
     Ok(Merging::Bpe {
@@ -213,7 +213,7 @@ fn bytes(
 fn characters(file: &Object, model: &Object, steps: &[Object]) -> Result<bool, Error> {
     if model.flag("byte_fallback")? != Some(true) {
         return Err(file.unsupported(
-            "it is neither byte-level (pre_tokenizer ByteLevel) nor has it bytes for what no token covers (model.byte_fallback)",
+            "it is neither byte-level (pre_tokenizer ByteLevel) nor has byte tokens for text that no other token covers (model.byte_fallback)",
         ));
     }
     model.only("ignore_merges", &[Value::Bool(false)])?;
@@ -231,7 +231,7 @@ fn characters(file: &Object, model: &Object, steps: &[Object]) -> Result<bool, E
                 blanks = true;
             }
             other => {
-                return Err(file.unsupported(format!("normalizer {other} is not computed")));
+                return Err(file.unsupported(format!("normalizer {other} is not supported")));
             }
         }
     }
@@ -241,7 +241,7 @@ fn characters(file: &Object, model: &Object, steps: &[Object]) -> Result<bool, E
                 step.only("replacement", &[BLANK.into()])?;
                 if step.flag("split")? != Some(false) {
                     return Err(file.unsupported(
-                        "pre_tokenizer Metaspace with split = true is not computed: words are not cut before merging",
+                        "pre_tokenizer Metaspace with split = true is not supported: words are not cut before merging",
                     ));
                 }
                 prefix = match step.text("prepend_scheme")? {
@@ -250,19 +250,19 @@ fn characters(file: &Object, model: &Object, steps: &[Object]) -> Result<bool, E
                     other => {
                         let other = other.unwrap_or("missing");
                         return Err(file.unsupported(format!(
-                            "pre_tokenizer Metaspace: prepend_scheme {other} is not computed"
+                            "pre_tokenizer Metaspace: prepend_scheme {other} is not supported"
                         )));
                     }
                 };
                 blanks = true;
             }
             other => {
-                return Err(file.unsupported(format!("pre_tokenizer {other} is not computed here")));
+                return Err(file.unsupported(format!("pre_tokenizer {other} is not supported here")));
             }
         }
     }
     if !blanks {
-        return Err(file.unsupported("neither normalizer nor pre_tokenizer makes blanks `▁`"));
+        return Err(file.unsupported("neither normalizer nor pre_tokenizer turns blanks into `▁`"));
     }
     Ok(prefix.unwrap_or(false))
 }
@@ -283,7 +283,7 @@ fn template(file: &Object) -> Result<Option<Template>, Error> {
             "ByteLevel" => {}
             "TemplateProcessing" => found = Some(around(&step)?),
             other => {
-                return Err(file.unsupported(format!("post_processor {other} is not computed")));
+                return Err(file.unsupported(format!("post_processor {other} is not supported")));
             }
         }
     }
@@ -317,7 +317,7 @@ fn around(step: &Object) -> Result<Template, Error> {
             ([id], true) => *slot = id_of(id),
             _ => {
                 return Err(step.unsupported(format!(
-                    "post_processor puts `{name}` around a text; one token before it and one after it are"
+                    "post_processor puts `{name}` around a text; one token before it and one after it are supported"
                 )));
             }
         }

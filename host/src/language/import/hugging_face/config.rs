@@ -116,7 +116,7 @@ impl Config {
                     false => "silu is",
                 };
                 return Err(file.unsupported(format!(
-                    "hidden_act = \"{activation}\" is not computed; {known}"
+                    "hidden_act = \"{activation}\" is not supported; {known}"
                 )));
             }
         };
@@ -196,7 +196,7 @@ fn class(file: &Object) -> Result<&'static Class, Error> {
         .find(|class| class.name == named)
         .ok_or_else(|| {
             let known = CLASSES.map(|class| class.name).join(", ");
-            file.unsupported(format!("architecture {named} is not read; {known} are"))
+            file.unsupported(format!("architecture {named} is not supported; {known} are"))
         })
 }
 
@@ -210,7 +210,7 @@ fn window(file: &Object, class: &Class, context: u32) -> Result<(), Error> {
         && window < context
     {
         return Err(file.unsupported(format!(
-            "sliding_window = {window} is below max_position_embeddings = {context}: attention with a window is not imported"
+            "sliding_window = {window} is below max_position_embeddings = {context}: attention with a window is not supported"
         )));
     }
     let layers = file.list("layer_types")?.unwrap_or_default();
@@ -218,7 +218,7 @@ fn window(file: &Object, class: &Class, context: u32) -> Result<(), Error> {
         Some(kind) => {
             let kind = short(kind);
             Err(file.unsupported(format!(
-                "layer_types has {kind}; full_attention is computed"
+                "layer_types has {kind}; only full_attention is supported"
             )))
         }
         None => Ok(()),
@@ -233,7 +233,7 @@ fn quantized(file: &Object) -> Result<Option<WeightScale>, Error> {
     let method = how.text("quant_method")?.unwrap_or("none");
     if method != "bitnet" {
         return Err(file.unsupported(format!(
-            "quantization_config.quant_method = \"{method}\" is not read; bitnet is"
+            "quantization_config.quant_method = \"{method}\" is not supported; bitnet is"
         )));
     }
     how.only("use_rms_norm", &[Value::Bool(false)])?;
@@ -246,14 +246,14 @@ fn quantized(file: &Object) -> Result<Option<WeightScale>, Error> {
     if let Some(name) = apart.iter().find(|name| !outside(name)) {
         let name = short(name);
         return Err(file.unsupported(format!(
-            "quantization_config.modules_to_not_convert has {name}; all matrices of layers are ternary or none is"
+            "quantization_config.modules_to_not_convert has {name}; either all matrices of layers must be ternary or none"
         )));
     }
     match how.text("linear_class")?.unwrap_or("bitlinear") {
         "bitlinear" => Ok(Some(WeightScale::Divisor)),
         "autobitlinear" => Ok(Some(WeightScale::Multiplier)),
         other => Err(file.unsupported(format!(
-            "quantization_config.linear_class = \"{other}\" is not read; bitlinear and autobitlinear are"
+            "quantization_config.linear_class = \"{other}\" is not supported; bitlinear and autobitlinear are"
         ))),
     }
 }

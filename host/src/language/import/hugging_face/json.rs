@@ -141,7 +141,7 @@ impl Object {
     pub(super) fn only(&self, key: &str, harmless: &[Value]) -> Result<(), Error> {
         match self.get(key) {
             Some(value) if !harmless.contains(value) => Err(self.unsupported(format!(
-                "{} = {} is not computed",
+                "{} = {} is not supported",
                 self.name(key),
                 short(value)
             ))),

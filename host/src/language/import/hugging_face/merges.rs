@@ -15,7 +15,7 @@ fn products(ids: &HashMap<&str, u32>, pairs: &[(&str, &str)]) -> Result<Vec<u32>
     let product = |(index, (a, b)): (usize, &(&str, &str))| {
         let id = ids.get(format!("{a}{b}").as_str()).copied();
         let id = id.filter(|_| ids.contains_key(a) && ids.contains_key(b));
-        id.ok_or_else(|| format!("merge {index}, `{a} {b}`, is of no tokens"))
+        id.ok_or_else(|| format!("merge {index}, `{a} {b}`, is not of two tokens"))
     };
     pairs.iter().enumerate().map(product).collect()
 }
@@ -63,7 +63,7 @@ pub(super) fn scores(
             if mixed && length(index) > length(index - 1) {
                 let text = text();
                 return Err(format!(
-                    "merge {index} makes `{text}` among those of other tokens: no scores give that order"
+                    "merge {index} makes `{text}` between merges of other tokens: no scores give that order"
                 ));
             }
             index += 1;
@@ -84,7 +84,7 @@ pub(super) fn scores(
             let (a, b) = text.split_at(at);
             if normal(a).is_some() && normal(b).is_some() && !known.contains(&(a, b)) {
                 return Err(format!(
-                    "`{a}` and `{b}` make the token `{text}`, of which no merge says so: scores would merge them"
+                    "`{a}` and `{b}` make the token `{text}`, but no merge says so: scores would merge them"
                 ));
             }
         }

@@ -43,11 +43,11 @@ pub(super) fn read(
         let found = scaling.number(key)?;
         found
             .filter(|x| *x > 0.0)
-            .ok_or_else(|| scaling.bad(format!("{} has to be a number above 0", scaling.name(key))))
+            .ok_or_else(|| scaling.bad(format!("{} must be a number above 0", scaling.name(key))))
     };
     if let Some((key, _)) = scaling.fields().find(|(_, value)| value.is_object()) {
         let key = scaling.name(key);
-        return Err(scaling.unsupported(format!("{key}: one rope for all layers is computed")));
+        return Err(scaling.unsupported(format!("{key}: only one RoPE for all layers is supported")));
     }
     // Older files use `type`.
     let kind = match scaling.text("rope_type")? {
@@ -76,7 +76,7 @@ pub(super) fn read(
         other => {
             let key = scaling.name("rope_type");
             return Err(scaling.unsupported(format!(
-                "{key} = \"{other}\" is not computed; default, linear and llama3 are"
+                "{key} = \"{other}\" is not supported; default, linear and llama3 are"
             )));
         }
     }

@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path) -> Result<Pieces, Error> {
         if number == PIECES {
             let index = scores.len();
             let bytes = field.bytes();
-            let bytes = bytes.ok_or_else(|| bad(format!("piece {index} is no message")))?;
+            let bytes = bytes.ok_or_else(|| bad(format!("piece {index} is not a message")))?;
             let place = |reason: String| bad(format!("piece {index}: {reason}"));
             let (text, score, kind) = piece(bytes).map_err(place)?;
             tokens.insert(index as u32, (text, kind));
@@ -61,15 +61,15 @@ pub(super) fn read(path: &Path) -> Result<Pieces, Error> {
     };
     match integer(&trainer, MODEL_TYPE, UNIGRAM)? {
         BPE => {}
-        UNIGRAM => return Err(unsupported("it is of kind unigram; BPE is read")),
+        UNIGRAM => return Err(unsupported("it is of kind unigram; only BPE is supported")),
         _ => {
             return Err(unsupported(
-                "it is of kind words or characters; BPE is read",
+                "it is of kind words or characters; only BPE is supported",
             ));
         }
     }
     if integer(&trainer, WHITESPACE_AS_SUFFIX, 0)? != 0 {
-        return Err(unsupported("treat_whitespace_as_suffix is not computed"));
+        return Err(unsupported("treat_whitespace_as_suffix is not supported"));
     }
     let rules = normalizer.value(CHARSMAP).map_err(bad)?;
     if rules
@@ -77,15 +77,15 @@ pub(super) fn read(path: &Path) -> Result<Pieces, Error> {
         .is_some_and(|rules| !rules.is_empty())
     {
         return Err(unsupported(
-            "its normalizer replaces characters (precompiled_charsmap), which is not computed",
+            "its normalizer replaces characters (precompiled_charsmap), which is not supported",
         ));
     }
     if integer(&normalizer, EXTRA_WHITESPACES, 1)? != 0 {
-        return Err(unsupported("remove_extra_whitespaces is not computed"));
+        return Err(unsupported("remove_extra_whitespaces is not supported"));
     }
     if integer(&normalizer, ESCAPE_WHITESPACES, 1)? == 0 {
         return Err(unsupported(
-            "blanks that are not `▁` (escape_whitespaces) are not read",
+            "blanks that are not `▁` (escape_whitespaces) are not supported",
         ));
     }
     let unknown = (tokens.iter()).find(|(_, (_, kind))| *kind == TokenKind::Unknown);
@@ -106,11 +106,11 @@ fn piece(bytes: &[u8]) -> Result<(String, f32, TokenKind), String> {
     for field in Message::new(bytes) {
         match field? {
             (1, field) => {
-                let bytes = field.bytes().ok_or("its text is none")?;
+                let bytes = field.bytes().ok_or("its text is missing or of the wrong type")?;
                 let whole = std::str::from_utf8(bytes).map_err(|_| "its text is not UTF-8")?;
                 text = Some(whole.to_owned());
             }
-            (2, field) => score = field.float().ok_or("its score is no float")?,
+            (2, field) => score = field.float().ok_or("its score is not a float")?,
             (3, field) => {
                 kind = match field.integer() {
                     Some(1) => TokenKind::Normal,
@@ -119,7 +119,7 @@ fn piece(bytes: &[u8]) -> Result<(String, f32, TokenKind), String> {
                     Some(4) => TokenKind::UserDefined,
                     Some(5) => TokenKind::Unused,
                     Some(6) => TokenKind::Byte,
-                    _ => return Err("its type is none of 1 to 6".into()),
+                    _ => return Err("its type is not one of 1 to 6".into()),
                 }
             }
             _ => {}

@@ -87,7 +87,7 @@ fn by_text(settings: &Object, key: &str, ids: &HashMap<&str, u32>) -> Result<Opt
     };
     match ids.get(text) {
         Some(&id) => Ok(Some(id)),
-        None => Err(settings.bad(format!("{key} is `{text}`, which is no token"))),
+        None => Err(settings.bad(format!("{key} is `{text}`, which is not a token"))),
     }
 }
 
@@ -138,7 +138,7 @@ pub(super) fn added(older: Option<&Object>, settings: Option<&Object>) -> Result
         return Ok(added);
     };
     for (key, _) in all.fields() {
-        let bad = || all.bad(format!("{} is no token's number", all.name(key)));
+        let bad = || all.bad(format!("{} is not the number of a token", all.name(key)));
         let id: u32 = key.parse().map_err(|_| bad())?;
         let Some(token) = all.object(key)? else {
             continue;

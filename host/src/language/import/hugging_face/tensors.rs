@@ -46,7 +46,7 @@ pub(super) fn open(
     }
     let tied = config.tied || is_copy(path, config, &contents.maps, &found)?;
     if !tied && config.parameters.architecture.is_bitnet() {
-        let reason = "its head is not the embedding, as a bitnet's is";
+        let reason = "its head is not the embedding, but that of a bitnet must be";
         return Err(Error::tensor(path, "lm_head.weight", reason));
     }
     let extras = Extras {
@@ -156,14 +156,14 @@ fn take(
     if packed {
         let rows = &mut shape[0];
         if !rows.is_multiple_of(4) {
-            return Err(refuse(format!("{rows} rows are not packed by fours")));
+            return Err(refuse(format!("{rows} rows cannot be packed in fours")));
         }
         *rows /= 4;
     }
     if entry.shape != shape {
         let found = &entry.shape;
         return Err(refuse(format!(
-            "its shape is {found:?}, by config.json {shape:?}"
+            "its shape is {found:?}, but by config.json {shape:?}"
         )));
     }
     match entry.dtype {

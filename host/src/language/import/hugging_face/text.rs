@@ -104,7 +104,7 @@ pub(super) fn read(
     for (adds, token, name) in [(add_bos, bos, "begins"), (add_eos, eos, "ends")] {
         if adds && token.is_none() {
             return Err(bad(format!(
-                "a text {name} with a token that nothing names"
+                "a text {name} with a token that no file names"
             )));
         }
     }
@@ -117,7 +117,7 @@ pub(super) fn read(
                 && own != token
             {
                 return Err(bad(format!(
-                    "its post_processor puts token {own} around a text, tokenizer_config.json names {token}"
+                    "its post_processor puts token {own} around a text, but tokenizer_config.json names {token}"
                 )));
             }
         }
@@ -195,7 +195,7 @@ fn check(vocabulary: &Vocabulary) -> Result<(), String> {
         let mut texts = (0..=255).map(|byte| format!("<0x{byte:02X}>"));
         if let Some(text) = texts.find(|text| !known.contains(text.as_str())) {
             return Err(format!(
-                "it has no token {text} for what no other token covers"
+                "it has no token {text} for text that no other token covers"
             ));
         }
     }

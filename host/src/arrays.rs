@@ -1,0 +1,128 @@
+//! Arrays of the crate `ndarray` in, and views of them out, without copies where memory is row-major.
+//!
+//! ```
+//! use ndarray::array;
+//! use tercet_host::points::Points;
+//! use tercet_host::{KMeans, Quantizer};
+//!
+//! // One scale per row of the array.
+//! let weights = array![[0.9, -0.1, 0.4, -1.1], [0.2, 0.0, -0.3, 0.25]];
+//! let quantized = Quantizer::ternary().quantize_rows(weights.view())?;
+//! assert_eq!(quantized.codes_array(), array![[1, 0, 0, -1], [1, 0, -1, 1]]);
+//!
+//! let points = Points::try_from(array![[0.0, 0.5], [0.0, 0.25], [8.0, 8.0]])?;
+//! let found = KMeans::new(2).fit(&points)?;
+//! assert_eq!(found.centroids_array().dim(), (2, 2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use ndarray::{Array2, ArrayView2};
+use tercet_core::number::Element;
+use tercet_core::quant::QuantError;
+
+use crate::points::{Points, Values};
+use crate::{Error, Quantized, Quantizer};
+
+impl Quantizer {
+    /// Quantizes an array with one scale per row. It is read where it lies if its memory is row-major, else copied first.
+    ///
+    /// # Errors
+    /// As [`Quantizer::quantize`]; an index counts the values in row-major order.
+    pub fn quantize_rows<T: Element>(
+        &self,
+        array: ArrayView2<'_, T>,
+    ) -> Result<Quantized, QuantError> {
+        let rows = self.per_row(array.ncols());
+        match array.as_slice() {
+            Some(values) => rows.quantize(values),
+            None => rows.quantize(&array.iter().copied().collect::<Vec<T>>()),
+        }
+    }
+}
+
+impl Quantized {
+    /// The codes, a row for each scale.
+    pub fn codes_array(&self) -> ArrayView2<'_, i8> {
+        let groups = self.groups();
+        view(groups.count, groups.len, self.codes())
+    }
+}
+
+#[cfg(feature = "clustering")]
+impl crate::KMeansFit {
+    /// The centroids in the data's own units, one per row.
+    pub fn centroids_array(&self) -> ArrayView2<'_, f32> {
+        view(self.clusters.len(), self.clustering.dims, &self.centroids)
+    }
+}
+
+/// A view of whole rows.
+fn view<T>(rows: usize, cols: usize, values: &[T]) -> ArrayView2<'_, T> {
+    ArrayView2::from_shape((rows, cols), values).expect("the values are whole rows")
+}
+
+macro_rules! points_from {
+    ($($element:ty)*) => {$(
+        /// One point per row. An array whose memory is row-major is taken over, another is copied.
+        impl TryFrom<Array2<$element>> for Points {
+            type Error = Error;
+
+            /// # Errors
+            /// As [`Points::from_rows`].
+            fn try_from(array: Array2<$element>) -> Result<Self, Error> {
+                let dims = array.ncols();
+                let len = array.len();
+                let values = match array.is_standard_layout() {
+                    true => {
+                        // What was cut off the array is in its memory still.
+                        let (mut values, first) = array.into_raw_vec_and_offset();
+                        values.drain(..first.unwrap_or(0));
+                        values.truncate(len);
+                        values
+                    }
+                    false => array.iter().copied().collect(),
+                };
+                Points::from_rows(dims, Values::from(values))
+            }
+        }
+    )*};
+}
+
+points_from!(f32 i8 u8);
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Axis, array, s};
+
+    use super::*;
+
+    #[test]
+    fn the_order_of_memory_does_not_show() {
+        let rows = array![[0.5f32, -2.0, 1.25], [4.0, 0.0, -1.0]];
+        let columns = rows.t().as_standard_layout().into_owned();
+        let (a, b) = (rows.view(), columns.t());
+        assert!(b.as_slice().is_none());
+        let quantizer = Quantizer::int8();
+        assert_eq!(quantizer.quantize_rows(a), quantizer.quantize_rows(b));
+        assert_eq!(quantizer.quantize_rows(a).unwrap().scales().len(), 2);
+        let (a, b) = (rows.clone(), columns.reversed_axes());
+        let (a, b) = (Points::try_from(a).unwrap(), Points::try_from(b).unwrap());
+        assert_eq!(a.values(), b.values());
+        // What is cut off a row-major array stays in its memory.
+        let mut removed = rows.clone();
+        removed.remove_index(Axis(0), 0);
+        for cut in [removed, rows.slice_move(s![1.., ..])] {
+            let cut = Points::try_from(cut).unwrap();
+            assert_eq!(cut.to_f32()[..], [4.0, 0.0, -1.0]);
+        }
+    }
+
+    #[test]
+    fn nothing_to_take_is_refused() {
+        assert!(Points::try_from(Array2::<f32>::zeros((0, 3))).is_err());
+        assert!(Points::try_from(Array2::<i8>::zeros((3, 0))).is_err());
+        assert!(Points::try_from(array![[f32::NAN]]).is_err());
+        let empty = Array2::<f32>::zeros((0, 3));
+        assert!(Quantizer::int8().quantize_rows(empty.view()).is_err());
+    }
+}
