@@ -199,7 +199,7 @@ def main() -> None:
     parameters = sum(weight.numel() for weight in weights.values())
     begun = vars(config) | {"parameters": parameters, "tokens": len(tokens), "held_out_tokens": len(held)}
     text = f"{config.variant}: {parameters} parameters, {len(tokens)} tokens, {len(held)} held out"
-    told(begun, f"{text}\n{'step':>6} {'nats':>8} {'rate':>9} {'norm':>8} {'tokens/s':>9} {'held-out bits a byte':>21}")
+    told(begun, f"{text}\n{'step':>6} {'nats':>8} {'rate':>9} {'norm':>8} {'tokens/s':>9} {'held-out bits per byte':>21}")
     last, spent, done = min(config.stop_after or config.steps, config.steps), 0.0, 0
     order = batches(config, tokens, vocabulary.begin)
     for step in range(1, last + 1):

@@ -39,7 +39,7 @@ def main() -> None:
         groups = [steps[at : at + SMOOTH] for at in range(0, len(steps), SMOOTH)]
         means = [(group[-1][0], sum(cost for _, cost in group) / len(group)) for group in groups]
         training.plot(*zip(*means), label=name)
-    held.set_ylabel("held out, bits a byte")
+    held.set_ylabel("held out, bits per byte")
     training.set_ylabel("in training, bits a token")
     for axes in (held, training):
         axes.set_xlabel("step")

@@ -262,7 +262,7 @@ fn a_lost_device_is_given_up_at_once() {
             .explain(&Job::decode(1 << 20, 34 << 15))
             .to_string();
         assert!(
-            explained.contains("the device does not work any more"),
+            explained.contains("the device has stopped working"),
             "{explained}"
         );
         child::tell(reason);

@@ -39,7 +39,7 @@ fn said_in(folder: &std::path::Path) -> String {
 
 const STUB: u32 = 34;
 const STUB_SAID: &str =
-    "the CUDA driver does not work: it is a stub, which serves only to link with";
+    "the CUDA driver does not work: it is a stub library, which is only for linking";
 
 const VERSION: &str = "unsigned cuDriverGetVersion(int *version) { *version = 12040; return 0; }\n";
 
@@ -93,7 +93,10 @@ fn a_stub_beside_a_driver_is_passed_over() {
             return;
         }
     }
-    assert_eq!(said_in(folder.path()), "no CUDA device 0: there are 0");
+    assert_eq!(
+        said_in(folder.path()),
+        "no CUDA device 0: this machine has 0"
+    );
     // Where there is none, the stub is what there is.
     std::fs::remove_file(folder.path().join(library::DRIVER)).unwrap();
     if found_in(folder.path()) == [STUB_NAME] {
@@ -143,7 +146,7 @@ fn an_old_driver_is_told_even_where_it_lacks_functions() {
         let Some(said) = said_of(&source) else { return };
         assert_eq!(
             said,
-            format!("the CUDA driver is of version {name}; 11.8 or newer is needed")
+            format!("the CUDA driver has version {name}; version 11.8 or newer is needed")
         );
     }
 }
@@ -174,11 +177,11 @@ fn no_device_is_told() {
     let Some(said) = said_of(&library::answering(NO_DEVICE, VERSION)) else {
         return;
     };
-    assert_eq!(said, "no CUDA device 0: there are 0");
+    assert_eq!(said, "no CUDA device 0: this machine has 0");
     let none = "unsigned cuDeviceGetCount(int *count) { *count = 0; return 0; }\n";
     let source = library::answering(0, &format!("{VERSION}{none}"));
     let Some(said) = said_of(&source) else { return };
-    assert_eq!(said, "no CUDA device 0: there are 0");
+    assert_eq!(said, "no CUDA device 0: this machine has 0");
 }
 
 #[test]

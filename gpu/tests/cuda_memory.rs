@@ -197,7 +197,7 @@ fn the_pool_counts_classes_and_high_water() {
     );
     assert_eq!(
         refused.to_string(),
-        format!("out of device memory: 32768 bytes asked for, {free} free")
+        format!("out of device memory: 32768 bytes requested, {free} free")
     );
     assert_eq!(cuda.memory().unwrap().bytes.failures, 1);
     drop(many);

@@ -403,11 +403,11 @@ fn an_nccl_that_will_not_do_is_told() {
         ),
         (
             version(2308) + &all.concat(),
-            "it is of version code 2308; 2.4 or newer is needed",
+            "it has version code 2308; 2.4 or newer is needed",
         ),
         (
             "int ncclGetVersion(int *v) { return 3; }\n".to_owned() + &all.concat(),
-            "ncclGetVersion failed: no words for it (3)",
+            "ncclGetVersion failed: no description (3)",
         ),
     ];
     for (source, reason) in cases {

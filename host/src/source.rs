@@ -351,7 +351,7 @@ fn palette<'a>(model: &'a Model, tensor: Tensor<'a>) -> Result<Option<Kind<'a>>,
         return refuse(&codebooks, "it is not [groups, 2, 4, 8, … or 256]");
     };
     if scales.shape != [groups] {
-        return refuse(&scales, "it is not one number a codebook");
+        return refuse(&scales, "it is not one number per codebook");
     }
     let Some(dims) = dims(&shape).filter(|dims| values(dims).is_some()) else {
         return refuse(&shape, "it is not a shape");

@@ -292,7 +292,7 @@ fn the_oldest_questions_give_way_with_their_answers() {
     let error = less
         .prompt(&prompts, &question(9), alone.len() - 1, 8)
         .unwrap_err();
-    let said = format!("the message takes {} tokens", alone.len());
+    let said = format!("the message needs {} tokens", alone.len());
     assert!(error.to_string().starts_with(&said), "{error}");
     assert_eq!(less, before);
 }

@@ -283,7 +283,7 @@ fn a_cache_that_is_not_whole_is_refused() {
         turned[place] ^= 4;
         fs::write(&bad, turned).unwrap();
         let error = Kept::open(&bad).unwrap_err().to_string();
-        assert!(error.contains("not those that were written"), "{error}");
+        assert!(error.contains("changed after they were written"), "{error}");
     }
     // Of another format.
     fs::write(&bad, "{}").unwrap();

@@ -181,7 +181,7 @@ fn auto_keeps_its_budget_and_spends_it() {
     let error = quantize(&mut Threads::default(), &input, &auto(1.5), &out, &())
         .unwrap_err()
         .to_string();
-    assert!(error.contains("1.5 bits a weight"), "{error}");
+    assert!(error.contains("1.5 bits per weight"), "{error}");
 }
 
 #[test]

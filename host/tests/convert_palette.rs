@@ -407,14 +407,14 @@ fn damaged_palettes_are_refused() {
         (books(&[2, 3]), "it is not [groups, 2, 4, 8, … or 256]"),
         (books(&[2, 512]), "it is not [groups, 2, 4, 8, … or 256]"),
         (books(&[8]), "it is not [groups, 2, 4, 8, … or 256]"),
-        (books(&[3, 4]), "it is not one number a codebook"),
+        (books(&[3, 4]), "it is not one number per codebook"),
         (
             books(&[2, 16]),
             "its shape [3, 2] does not fit [3, 5] of 4 bits",
         ),
         (
             Given::f32("x_palette_scale", &[1, 2], &[1.0; 2]),
-            "it is not one number a codebook",
+            "it is not one number per codebook",
         ),
         (
             Given::f32("x_palette_scale", &[2], &[1.0, f32::NAN]),

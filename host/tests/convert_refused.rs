@@ -121,13 +121,13 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
         (
             plain(Target::Blocks(Format::Q4K)),
             "out.gguf",
-            "q4_k is read, not written",
+            "q4_k can be read but not written",
         ),
         (plain(Target::Auto), "out.gguf", "needs a number of bits"),
         (
             with(Target::Auto, |o| o.bits = Some(f64::NAN)),
             "out.gguf",
-            "no number of bits",
+            "not a number of bits",
         ),
         (
             with(Target::Blocks(Format::Q8_0), |o| o.rule = Some(Rule::Twn)),
@@ -211,7 +211,7 @@ fn names_of_what_is_read_only_say_so() {
             (Ok(target), true) => assert_eq!(target, Target::Blocks(format)),
             (Err(error), false) => {
                 let error = error.to_string();
-                assert!(error.contains("is read, not written"), "{error}");
+                assert!(error.contains("can be read but not written"), "{error}");
             }
             other => panic!("{other:?}"),
         }

@@ -226,10 +226,18 @@ fn importances_that_are_none_are_refused() {
     let out = folder.file("out.gguf");
     for (sums, counts, expected) in [
         (&[][..], 1.0, "a.in_sum2"),
-        (&short, 1.0, "it has 1000 values, and 1024 are needed"),
-        (&negative, 1.0, "the importance -1 is none"),
-        (&ones, f32::NAN, "the importance NaN is none"),
-        (&ones, 0.0, "it is of no rows"),
+        (&short, 1.0, "it has 1000 values, but 1024 are needed"),
+        (
+            &negative,
+            1.0,
+            "the importance -1 is negative or not finite",
+        ),
+        (
+            &ones,
+            f32::NAN,
+            "the importance NaN is negative or not finite",
+        ),
+        (&ones, 0.0, "it counts no rows"),
     ] {
         safetensors(&bad, &tensors(sums, counts), &[]);
         let refused = quantize(&mut Threads::default(), &model, &auto(5.1, &bad), &out, &());

@@ -211,18 +211,15 @@ fn what_contradicts_itself_is_refused() {
     type Edit = fn(&mut Parameters);
     let parameters: [(Edit, &str); 8] = [
         (|p| p.block_count = 0, "block_count is 0"),
-        (|p| p.head_count_kv = 3, "4 heads do not divide into 3"),
+        (|p| p.head_count_kv = 3, "4 heads do not divide among 3"),
         (|p| p.head_length = 63, "a head of 63 values has no pairs"),
-        (
-            |p| p.head_length = 32,
-            "heads of 256 values in all, not 128",
-        ),
+        (|p| p.head_length = 32, "have 256 values in all, not 128"),
         (|p| p.rms_epsilon = f32::NAN, "rms_epsilon is NaN"),
         (|p| p.rope_base = 0.0, "rope_base is 0"),
         (|p| p.rope_factor = Some(-1.0), "rope_factor is -1"),
         (
             |p| p.vocab_size = 260,
-            "vocab_size is 260, the vocabulary has 259",
+            "vocab_size is 260, but the vocabulary has 259",
         ),
     ];
     for (edit, said) in parameters {
@@ -253,7 +250,10 @@ fn what_contradicts_itself_is_refused() {
         &|v| v.kinds.push(TokenKind::Normal),
         "259 tokens have 260 kinds",
     );
-    edit(&|v| v.bos = Some(259), "bos_token_id is 259, of 259 tokens");
+    edit(
+        &|v| v.bos = Some(259),
+        "bos_token_id is 259, but there are 259 tokens",
+    );
     edit(
         &|v| v.merging = spm(vec![0.0; 3]),
         "259 tokens have 3 scores",
@@ -262,7 +262,7 @@ fn what_contradicts_itself_is_refused() {
         &|v| v.merging = spm(vec![f32::NAN; 259]),
         "the score of token 0",
     );
-    edit(&|v| v.merging = bpe("ab"), "merge 0 is no pair: `ab`");
+    edit(&|v| v.merging = bpe("ab"), "merge 0 is not a pair: `ab`");
     for (vocabulary, said) in edits {
         let description = Description {
             vocabulary,
@@ -276,7 +276,7 @@ fn what_contradicts_itself_is_refused() {
         ..whole
     };
     let line = refusal(&folder, &description);
-    assert!(line.contains("weights are not written as i8"), "{line}");
+    assert!(line.contains("weights cannot be written as i8"), "{line}");
 }
 
 #[test]
@@ -313,12 +313,12 @@ fn a_writer_takes_each_tensor_once_and_in_full() {
     let said = |result: Result<(), Error>| result.unwrap_err().to_string();
     let line = said(writer.values(&embedding[1..]));
     assert!(
-        line.contains("`token_embd.weight`: it has 66304 values, 66303 were given"),
+        line.contains("`token_embd.weight`: it has 66304 values, but 66303 were given"),
         "{line}"
     );
     let line = said(writer.bytes(&[0; 3]));
     assert!(
-        line.contains("it takes 132608 bytes, 3 were given"),
+        line.contains("it needs 132608 bytes, but 3 were given"),
         "{line}"
     );
     let mut wrong = embedding.clone();

@@ -156,7 +156,7 @@ fn memory_that_does_not_suffice_is_told_before_work_begins() {
                 let usage = options.usage(&Threads::alone(), file, model).unwrap();
                 let needed = usage.cache.saturating_add(usage.steps);
                 let told = format!(
-                    "takes {needed} bytes of memory, {} of cache and {} of steps, and ",
+                    "needs {needed} bytes of memory, {} of cache and {} of steps, but only ",
                     usage.cache, usage.steps
                 );
                 assert!(said.contains(&told) && said.ends_with("are left"), "{said}");

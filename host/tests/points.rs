@@ -263,7 +263,7 @@ fn values_that_are_no_numbers_are_named_by_row_and_column() {
     npy(&folder, "a.npy", "<i8", "(2, 1)", &wide);
     let line = refused(&folder, "a.npy");
     assert!(
-        line.contains("row 1, column 0 (from 0) is 16777217, which f32 does not hold"),
+        line.contains("row 1, column 0 (from 0) is 16777217, which f32 cannot hold exactly"),
         "{line}"
     );
     npy(&folder, "a.npy", "<c8", "(1, 1)", &[0; 8]);
@@ -321,10 +321,10 @@ fn bad_text_is_refused_by_line_and_column() {
         ("", "it is empty"),
         ("\n\n", "it is empty"),
         ("a,b\n", "it has no line of numbers"),
-        ("1,2\n3\n", "line 2 has 1 fields, the first line has 2"),
+        ("1,2\n3\n", "line 2 has 1 fields, but the first line has 2"),
         (
             "a,b\n1,2\n3,4,5\n",
-            "line 3 has 3 fields, the first line has 2",
+            "line 3 has 3 fields, but the first line has 2",
         ),
         ("1,2\n3,x\n", "line 2, column 2: `x` is not a number"),
         ("1,2\n3,\n", "line 2, column 2: the field is empty"),
@@ -500,12 +500,12 @@ fn weights_are_whole_numbers_one_a_point() {
         ("1\n2\n3\n4\n", "4 weights for 3 points"),
         (
             "1\n-2\n3\n",
-            "weight -2 of row 1 (from 0) is no whole number",
+            "weight -2 of row 1 (from 0) is not a whole number",
         ),
         ("1\n2\n0.5\n", "weight 0.5 of row 2"),
         (
             "1\n16777218\n1\n",
-            "weight 16777218 of row 1 (from 0) is no whole number from 0 to 16777216",
+            "weight 16777218 of row 1 (from 0) is not a whole number from 0 to 16777216",
         ),
     ] {
         fs::write(folder.file("w.csv"), text).unwrap();

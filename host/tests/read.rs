@@ -94,11 +94,11 @@ fn lying_indexes_are_refused() {
         ),
         (
             r#"{"weight_map": {"w": "m-1.safetensors"}}"#,
-            "`x` lies in `m-1.safetensors`, the index says otherwise",
+            "`x` is in `m-1.safetensors`, but the index names another shard",
         ),
         (
             r#"{"weight_map": {"x": "m-1.safetensors", "y": "m-2.safetensors"}}"#,
-            "`x` lies in `m-2.safetensors`",
+            "`x` is in `m-2.safetensors`",
         ),
         (
             r#"{"weight_map": {"x": "../m-1.safetensors"}}"#,
@@ -136,12 +136,12 @@ fn hostile_safetensors_are_refused() {
         (
             tensor(r#"{"dtype":"F32","shape":[2],"data_offsets":[0,8]}"#),
             4,
-            "tensor `x`: bad safetensors file: the tensors claim 8 bytes, the file has 4",
+            "tensor `x`: bad safetensors file: the tensors claim 8 bytes, but the file has 4",
         ),
         (
             tensor(r#"{"dtype":"F32","shape":[2],"data_offsets":[0,8]}"#),
             9,
-            "claim 8 bytes, the file has 9",
+            "claim 8 bytes, but the file has 9",
         ),
         (
             tensor(r#"{"dtype":"F32","shape":[2],"data_offsets":[4,12]}"#),
@@ -199,7 +199,7 @@ fn hostile_safetensors_are_refused() {
     raw_safetensors(&path, &format!("{{{}}}", tensors.join(",")), &[0; 8]);
     refused(
         &path,
-        "the tensors claim 18446744073709551615 bytes, the file has 8",
+        "the tensors claim 18446744073709551615 bytes, but the file has 8",
     );
 
     let mut bytes = u64::MAX.to_le_bytes().to_vec();
@@ -208,7 +208,7 @@ fn hostile_safetensors_are_refused() {
     refused(&path, "the header claims 18446744073709551615 bytes");
     bytes[..8].copy_from_slice(&100u64.to_le_bytes());
     std::fs::write(&path, &bytes).unwrap();
-    refused(&path, "the header claims 100 bytes, the file has 2");
+    refused(&path, "the header claims 100 bytes, but the file has 2");
 }
 
 #[test]
@@ -283,12 +283,12 @@ fn hostile_npy_is_refused() {
         (
             npy_header("<f4", "False", "(2, 3)"),
             23,
-            "claims 24 bytes, the file has 23",
+            "claims 24 bytes, but the file has 23",
         ),
         (
             npy_header("<f4", "False", "(2, 3)"),
             25,
-            "claims 24 bytes, the file has 25",
+            "claims 24 bytes, but the file has 25",
         ),
         (
             npy_header("<f4", "False", "(4294967296, 4294967296)"),

@@ -206,7 +206,7 @@ fn bitnet_is_the_processors_alone() {
     assert!(
         error
             .to_string()
-            .starts_with("scalar has no step that makes bitnet-hf"),
+            .starts_with("scalar cannot make bitnet-hf"),
         "{error}"
     );
     assert!(!out.exists());

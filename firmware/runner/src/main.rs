@@ -34,7 +34,7 @@ use boards::Board;
     bin_name = "cargo firmware",
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true,
-    after_help = "The exit status is the program's; 1 also where a promise is broken, 124 where the time limit was, 2 where nothing could be run."
+    after_help = "The exit status is the program's own; it is also 1 if a promise is broken, 124 if the time limit is reached, and 2 if nothing could be run."
 )]
 struct Arguments {
     #[command(subcommand)]

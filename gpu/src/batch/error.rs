@@ -30,7 +30,9 @@ impl fmt::Display for StartError {
         match self {
             Self::NoWorker => f.write_str("a queue needs at least one worker"),
             Self::Zero { name } => write!(f, "{name} of a queue must be at least 1"),
-            Self::Thread { worker, source } => write!(f, "no thread for worker {worker}: {source}"),
+            Self::Thread { worker, source } => {
+                write!(f, "cannot start a thread for worker {worker}: {source}")
+            }
         }
     }
 }
@@ -62,7 +64,7 @@ impl fmt::Display for Reason {
             Self::Full { capacity } => {
                 write!(
                     f,
-                    "the queue is full: {capacity} requests wait, and no more may"
+                    "the queue is full: {capacity} requests wait, which is its capacity"
                 )
             }
             Self::Closed => f.write_str("the queue is closed"),

@@ -181,7 +181,7 @@ impl KnownCosts {
             }
             Ok(None) => Self::builtin(threads),
             Err(error) => {
-                let reason = format!("{error}; built-in costs hold");
+                let reason = format!("{error}; built-in costs apply");
                 *notice = Some(Notice::Tuning { reason });
                 Self::builtin(threads)
             }

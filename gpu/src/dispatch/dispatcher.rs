@@ -234,7 +234,7 @@ impl<D> DispatcherState<D> {
         costs.fill(Engine::Cuda, &Costs::builtin(1));
         if self.corrected.set(costs).is_ok() {
             let reason = format!(
-                "measured with {of}, this is {device}: built-in costs hold for it until `tercet tune`"
+                "measured with {of}, this is {device}: built-in costs apply to it until `tercet tune`"
             );
             self.tell(&Notice::Tuning { reason });
         }

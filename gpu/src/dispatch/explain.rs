@@ -81,19 +81,21 @@ fn won(seconds: Option<f64>, best: f64, tolerance: f64) -> String {
         Some(seconds) if seconds > best * (1.0 + tolerance) => {
             format!("chosen: preferred, at {:.2} times the best", seconds / best)
         }
-        Some(seconds) if seconds > best => "chosen: as good as the best, and first in order".into(),
+        Some(seconds) if seconds > best => {
+            "chosen: about as fast as the fastest, and first in order".into()
+        }
         Some(_) => "chosen: the fastest".into(),
-        None => "chosen: it always can".into(),
+        None => "chosen: it can do every call".into(),
     }
 }
 
 fn lost(prediction: Option<Prediction>, chosen: Option<Prediction>, tolerance: f64) -> String {
     let (Some(prediction), Some(chosen)) = (prediction, chosen) else {
-        return "nothing is known of its time".into();
+        return "its time is not known".into();
     };
     let (seconds, least) = (prediction.total(), chosen.total());
     if seconds <= least * (1.0 + tolerance) {
-        return "as good, and later in order".into();
+        return "about as fast, but later in order".into();
     }
     let part = if prediction.is_of_items() {
         "items"
@@ -105,20 +107,20 @@ fn lost(prediction: Option<Prediction>, chosen: Option<Prediction>, tolerance: f
 
 fn lost_by(out: Exclusion) -> String {
     match out {
-        Exclusion::Profile => "not of this profile".into(),
+        Exclusion::Profile => "not in this profile".into(),
         Exclusion::Forced(engine) => format!("the call asks for {engine}"),
-        Exclusion::Override(engine) => format!("the operation is given to {engine}"),
-        Exclusion::Preference => "the backend asked for is another".into(),
-        Exclusion::NoCost => "nothing is known of its time".into(),
+        Exclusion::Override(engine) => format!("the operation is set to {engine}"),
+        Exclusion::Preference => "another backend was asked for".into(),
+        Exclusion::NoCost => "its time is not known".into(),
         Exclusion::TooSmall(least) => format!("fewer than {least} elements"),
         Exclusion::OutOfReach => "the data lies on the device".into(),
-        Exclusion::NoStep => "a device has no step for it".into(),
+        Exclusion::NoStep => "the device has no kernel for it".into(),
         Exclusion::Tiled => "files are read, coded and written by all threads".into(),
         Exclusion::Missing => "there is no device".into(),
-        Exclusion::GivenUp => "the device does not work any more".into(),
-        Exclusion::Failed => "it failed at this call".into(),
+        Exclusion::GivenUp => "the device has stopped working".into(),
+        Exclusion::Failed => "it failed in this call".into(),
         Exclusion::Unopened(saved) => format!(
-            "not open: that takes {OPENING} s, and calls so far would have saved {}",
+            "not open: opening takes {OPENING} s, and calls so far would have saved {}",
             time(saved)
         ),
     }

@@ -61,13 +61,16 @@ impl fmt::Display for Notice {
                 next,
                 given_up,
             } => {
-                write!(f, "{operation}: {engine} failed, {next} does it: {reason}")?;
+                write!(
+                    f,
+                    "{operation}: {engine} failed, so {next} does it: {reason}"
+                )?;
                 match given_up {
-                    true => f.write_str("; the GPU is left alone from now on"),
+                    true => f.write_str("; the GPU is not used from now on"),
                     false => Ok(()),
                 }
             }
-            Self::GivenUp { reason } => write!(f, "the GPU is left alone from now on: {reason}"),
+            Self::GivenUp { reason } => write!(f, "the GPU is not used from now on: {reason}"),
             Self::Tuning { reason } => write!(f, "tuning: {reason}"),
         }
     }
@@ -81,7 +84,7 @@ pub enum DispatchError {
     #[error(transparent)]
     Refused(Refused),
     /// The requested engine is not available.
-    #[error("{engine} is not to be had: {reason}")]
+    #[error("{engine} is not available: {reason}")]
     Unavailable {
         /// The engine.
         engine: Engine,
@@ -97,7 +100,7 @@ pub enum DispatchError {
         source: Box<dyn StdError + Send + Sync>,
     },
     /// Under [`super::Profile::Edge`]: the call needs more scratch than is allowed.
-    #[error("{operation} needs {needed} bytes of scratch, the profile has {available}")]
+    #[error("{operation} needs {needed} bytes of scratch, but the profile has {available}")]
     Scratch {
         /// The operation.
         operation: Operation,

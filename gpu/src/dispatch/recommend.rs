@@ -149,7 +149,8 @@ impl Machine<'_> {
         (it.failures > 0).then(|| Advice {
             operation: Some(it.operation),
             text: format!(
-                "{} of {tried} calls failed on {} and were done again elsewhere: give it less at once, or another engine the operation",
+                "{} of {tried} calls failed on {} and were done again by another engine: \
+                 use smaller calls, or set the operation to another engine",
                 it.failures, it.engine
             ),
             // The time of a failed call is not known; it is assumed to be that of an ordinary call.
@@ -178,7 +179,8 @@ impl Machine<'_> {
         Some(Advice {
             operation: None,
             text: format!(
-                "calls were off their predictions by {:.0} % of their time: `tercet tune` measures this machine anew ({costs} costs now)",
+                "calls differed from their predictions by {:.0} % of their time: \
+                 `tercet tune` measures this machine again ({costs} costs now)",
                 100.0 * off / seconds
             ),
             seconds: off,
@@ -337,7 +339,7 @@ mod tests {
         let off = advice(Engine::Simd, 20, prediction(1e-7, 0.0, 1e-3), true);
         assert_eq!(off.len(), 1);
         assert!(
-            off[0].starts_with("calls were off their predictions by 50 %"),
+            off[0].starts_with("calls differed from their predictions by 50 %"),
             "{off:?}"
         );
         assert!(off[0].contains("built-in costs now"), "{off:?}");

@@ -163,7 +163,7 @@ impl Default for Settings {
 pub enum SettingsError {
     /// `TERCET_BACKEND` is not the name of an engine.
     #[error(
-        "TERCET_BACKEND: {name} names no engine; it may be auto, cuda or an instruction set: {}",
+        "TERCET_BACKEND: {name} is not an engine; choose auto, cuda or an instruction set: {}",
         sets()
     )]
     Backend {
@@ -174,10 +174,10 @@ pub enum SettingsError {
     #[error("TERCET_BACKEND: {0}")]
     Set(#[from] BackendError),
     /// `TERCET_PROFILE` is not the name of a profile.
-    #[error("TERCET_PROFILE: {0} is no profile; there are auto, development, cpu, gpu and edge")]
+    #[error("TERCET_PROFILE: {0} is not a profile; choose auto, development, cpu, gpu or edge")]
     Profile(String),
     /// `TERCET_EDGE_MEMORY` is not a number of bytes.
-    #[error("TERCET_EDGE_MEMORY: {0} is no number of bytes")]
+    #[error("TERCET_EDGE_MEMORY: {0} is not a number of bytes")]
     EdgeMemory(String),
     /// `TERCET_VERBOSE` is not a level.
     #[error("TERCET_VERBOSE: {0} is not 0 (nothing), 1 (warnings) or 2 (choices)")]
@@ -310,7 +310,7 @@ mod tests {
         }
         let error = read("TERCET_BACKEND", "sse9").unwrap_err().to_string();
         assert!(
-            error.starts_with("TERCET_BACKEND: sse9 names no engine"),
+            error.starts_with("TERCET_BACKEND: sse9 is not an engine"),
             "{error}"
         );
         assert!(error.ends_with(Backend::best().isa().name()), "{error}");
@@ -328,7 +328,7 @@ mod tests {
         );
         let error = read("TERCET_PROFILE", "fast").unwrap_err().to_string();
         assert!(
-            error.starts_with("TERCET_PROFILE: fast is no profile"),
+            error.starts_with("TERCET_PROFILE: fast is not a profile"),
             "{error}"
         );
         for profile in Profile::ALL {
@@ -337,7 +337,7 @@ mod tests {
         let edge = read("TERCET_EDGE_MEMORY", "4096").unwrap();
         assert_eq!(edge.edge_memory, 4096);
         let error = read("TERCET_EDGE_MEMORY", "4k").unwrap_err().to_string();
-        assert_eq!(error, "TERCET_EDGE_MEMORY: 4k is no number of bytes");
+        assert_eq!(error, "TERCET_EDGE_MEMORY: 4k is not a number of bytes");
         assert_eq!(
             read("TERCET_TUNING", "off").unwrap().tuning,
             TuningFile::Off

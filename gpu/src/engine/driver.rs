@@ -59,7 +59,7 @@ fn open() -> Result<Driver, CudaError> {
     let api = unsafe { Api::load(library) }.map_err(lacks)?;
     // SAFETY: the flags must be 0 and are; it may be called more than once.
     match unsafe { api.cuInit(0) } {
-        Ok(()) if version < NEEDED => Err(broken("it tells no version".to_owned())),
+        Ok(()) if version < NEEDED => Err(broken("it reports no version".to_owned())),
         Ok(()) => Ok(Driver { api, version }),
         Err(Status::NO_DEVICE) => Err(CudaError::NoDevice {
             ordinal: 0,
@@ -72,7 +72,7 @@ fn open() -> Result<Driver, CudaError> {
 /// Describes a status in words, if the table that names them is not available yet.
 fn refusal(status: Status) -> String {
     if status == Status::STUB_LIBRARY {
-        "it is a stub, which serves only to link with".to_owned()
+        "it is a stub library, which is only for linking".to_owned()
     } else {
         format!("it does not start ({status})")
     }

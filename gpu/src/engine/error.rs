@@ -25,7 +25,7 @@ pub enum CudaError {
         reason: String,
     },
     /// The driver cannot load the shipped kernels.
-    #[error("the CUDA driver is of version {found}; {needed} or newer is needed")]
+    #[error("the CUDA driver has version {found}; version {needed} or newer is needed")]
     OldDriver {
         /// Its version.
         found: Version,
@@ -33,7 +33,7 @@ pub enum CudaError {
         needed: Version,
     },
     /// The driver works, but has no device, or none with that number.
-    #[error("no CUDA device {ordinal}: there are {count}")]
+    #[error("no CUDA device {ordinal}: this machine has {count}")]
     NoDevice {
         /// The requested number, from 0.
         ordinal: usize,
@@ -49,7 +49,7 @@ pub enum CudaError {
         reason: &'static str,
     },
     /// There is no room in the device's memory, or in the part of it that the engine may use.
-    #[error("out of device memory: {asked} bytes asked for, {free} free")]
+    #[error("out of device memory: {asked} bytes requested, {free} free")]
     OutOfMemory {
         /// Bytes requested.
         asked: usize,
@@ -65,13 +65,13 @@ pub enum CudaError {
         status: Status,
     },
     /// The shipped kernels include no such kernel for this device.
-    #[error("no kernel {kernel} for this device")]
+    #[error("there is no kernel {kernel} for this device")]
     NoKernel {
         /// Its name.
         kernel: &'static str,
     },
     /// A kernel was called with wrong arguments: a bug in this crate.
-    #[error("kernel {kernel} does not take such an argument {index}")]
+    #[error("argument {index} does not fit kernel {kernel}")]
     Argument {
         /// Its name.
         kernel: &'static str,
@@ -79,7 +79,7 @@ pub enum CudaError {
         index: usize,
     },
     /// A buffer has another length, or belongs to another engine.
-    #[error("a buffer of {found} elements where {expected} are needed")]
+    #[error("a buffer has {found} elements, but {expected} are needed")]
     Length {
         /// The required length.
         expected: usize,

@@ -52,7 +52,7 @@ pub struct AlreadyRecording;
 
 impl fmt::Display for AlreadyRecording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("somebody records this process's metrics already")
+        f.write_str("the metrics of this process already have a recorder")
     }
 }
 

@@ -93,7 +93,7 @@ pub struct AlreadyListening;
 
 impl fmt::Display for AlreadyListening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("somebody listens to this process's spans already")
+        f.write_str("the spans of this process already have a listener")
     }
 }
 

@@ -114,7 +114,7 @@ fn a_full_queue_refuses_waits_or_waits_for_a_while() {
     assert_eq!(refused.request, (0, 3));
     assert_eq!(
         refused.to_string(),
-        "the queue is full: 2 requests wait, and no more may"
+        "the queue is full: 2 requests wait, which is its capacity"
     );
     let begun = Instant::now();
     let refused = queue.submit_within((0, 3), Duration::from_millis(20));

@@ -116,7 +116,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(run.code, Some(2));
     assert!(
         run.err
-            .contains("the centroids have 2 values, the points 1"),
+            .contains("the centroids have 2 values, but the points have 1"),
         "{}",
         run.err
     );

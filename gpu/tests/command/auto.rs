@@ -136,8 +136,8 @@ fn bits_are_asked_for_and_too_few_are_told_how_many_it_takes() {
     let line = folder.fails(&few);
     let (told, least) = line
         .trim_end()
-        .split_once("the smallest formats take ")
+        .split_once("the smallest formats need ")
         .unwrap();
-    assert!(told.contains("1.5 bits a weight are too few"), "{line}");
+    assert!(told.contains("1.5 bits per weight are too few"), "{line}");
     folder.ok(&[&quantize as &[&str], &["--bits", least]].concat());
 }

@@ -155,7 +155,8 @@ fn a_name_that_is_none_or_not_of_this_machine_is_wrong_usage() {
         );
         for isa in Isa::ALL.into_iter().filter(|isa| !isa.is_available()) {
             let line = run(isa.name());
-            let expected = format!("error: {isa} does not run on this machine; here are scalar");
+            let expected =
+                format!("error: {isa} does not run on this machine; this machine has scalar");
             assert!(line.starts_with(&expected), "{line}");
             assert_eq!(line.lines().count(), 1);
         }
@@ -209,7 +210,7 @@ fn an_explanation_names_the_engines_and_why_one_was_chosen() {
             .rposition(|line| line.ends_with(" s predicted for the engine's part"));
         let taken = taken.unwrap_or_else(|| panic!("{}", run.err));
         assert!(
-            lines[taken].contains(" s taken, files and floats with it; "),
+            lines[taken].contains(" s in all with files and floats; "),
             "{}",
             run.err
         );
@@ -221,7 +222,7 @@ fn an_explanation_names_the_engines_and_why_one_was_chosen() {
         assert!(serde_json::from_str::<serde_json::Value>(&run.out).is_ok());
         assert!(folder.written(output) == before);
         assert!(
-            named.err.contains("the backend asked for is another"),
+            named.err.contains("another backend was asked for"),
             "{}",
             named.err
         );
@@ -284,7 +285,7 @@ fn what_is_restored_is_counted() {
         let run = folder.run(&[command, &["--explain"]].concat());
         assert_eq!(run.code, Some(0), "{run:?}");
         assert!(run.err.starts_with(counted), "{command:?}: {}", run.err);
-        let no_step = run.err.contains("a device has no step for it");
+        let no_step = run.err.contains("the device has no kernel for it");
         assert_eq!(no_step, command == ["inspect", "in.safetensors"]);
     }
     // Without work there is nothing to explain.

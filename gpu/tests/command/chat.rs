@@ -170,7 +170,7 @@ fn a_session_goes_on_as_if_it_had_not_ended_with_its_cache_and_without() {
     let run = say(&folder, &[&resume[..], &save].concat(), two);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(
-        run.err.starts_with("no cache is beside talk.json"),
+        run.err.starts_with("there is no cache next to talk.json"),
         "{}",
         run.err
     );
@@ -234,7 +234,7 @@ fn sessions_and_caches_that_are_not_this_model_s_are_refused_by_name() {
     refused(&text[..text.len() - 3], "session");
     refused(
         &text.replace("\"kv\": null", "\"kv\": \"int4\""),
-        "no cache is `int4`",
+        "`int4` is not a type of cache",
     );
     refused(&text.replace("\"window\": null", "\"window\": 0"), "window");
     refused(&text.replace("\"temp\": 0.9", "\"temp\": \"hot\""), "hot");
@@ -276,7 +276,8 @@ fn the_oldest_messages_give_way_and_one_that_is_too_long_loses_nothing() {
     let lines = "one one one one one one\n".repeat(6);
     let run = say(&folder, &talk, &lines);
     assert_eq!(run.code, Some(0), "{run:?}");
-    let told = "the context of 150 tokens is full: from now on without the 2 oldest messages\n";
+    let told =
+        "the context of 150 tokens is full: the 2 oldest messages are left out from now on\n";
     assert!(run.err.contains(told), "{}", run.err);
     let session = json(&folder, "talk.json");
     assert_eq!(session["messages"].as_array().unwrap().len(), 13);
@@ -292,7 +293,7 @@ fn the_oldest_messages_give_way_and_one_that_is_too_long_loses_nothing() {
     ];
     let line = folder.fails(&[&resume[..], &["-p", &long]].concat());
     assert!(
-        line.starts_with("error: chat.gguf: the message takes "),
+        line.starts_with("error: chat.gguf: the message needs "),
         "{line}"
     );
     // A window has no end.
@@ -348,7 +349,7 @@ fn wrong_usage_of_a_talk_ends_in_two() {
     let folder = folder();
     for (more, named) in [
         (&["--temp", "-1"][..], "--temp"),
-        (&["-n", "0"], "a token at least"),
+        (&["-n", "0"], "at least one token"),
         (&["--context", "641"], "641"),
         (&["--context", "0"], "--context"),
         (&["--with-cache"], "--with-cache"),

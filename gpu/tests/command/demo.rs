@@ -290,10 +290,13 @@ fn a_folder_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn the_readme_shows_what_is_printed() {
-    let readme = include_str!("../../../README.md");
-    let shown = readme.split("```text\n").nth(1).unwrap();
-    let shown = shown.split("```").next().unwrap();
+fn the_readmes_show_what_is_printed() {
+    let shown = |readme: &'static str| -> &str {
+        let shown = readme.split("```text\n").nth(1).unwrap();
+        shown.split("```").next().unwrap()
+    };
+    let excerpt = shown(include_str!("../../../README.md"));
+    let shown = shown(include_str!("../../demo/README.md"));
     let printed = Folder::new().ok(&["demo"]);
     // All but the last line, which says how long it took.
     let body = |text: &str| {
@@ -301,6 +304,7 @@ fn the_readme_shows_what_is_printed() {
         lines[..lines.len() - 1].to_vec()
     };
     assert_eq!(body(shown), body(&printed));
+    assert!(printed.starts_with(excerpt), "{excerpt}");
 }
 
 /// All that the demo computes goes through engines: whoever does it, the same is found and written.

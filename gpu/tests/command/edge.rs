@@ -186,7 +186,7 @@ fn flows_give_the_same_bits_in_just_the_memory_that_they_take() {
             let line =
                 folder.fails(&[command, &["--profile", "edge", "--edge-memory", &less]].concat());
             let told = format!(
-                " takes {bytes} bytes of memory and has {less}; --edge-memory says how many it has\n"
+                " needs {bytes} bytes of memory and has {less}; --edge-memory sets how many it has\n"
             );
             assert!(
                 line.starts_with("error: --profile edge: ") && line.ends_with(&told),
@@ -204,7 +204,7 @@ fn sixteen_kibibytes_are_the_limit_unless_another_is_named() {
     let command = ["kmeans", "rows.safetensors", "-k", "4"];
     let needed = 2000 * 8 + 2000 * 8 + 4 * 8 * 9 + 4 * 12;
     let line = folder.fails(&[&command[..], &["--profile", "edge"]].concat());
-    let told = format!("--profile edge: kmeans takes {needed} bytes of memory and has 16384");
+    let told = format!("--profile edge: kmeans needs {needed} bytes of memory and has 16384");
     assert!(line.contains(&told), "{line}");
 
     // The environment asks as the options do, and options outdo it.
@@ -226,43 +226,43 @@ fn sixteen_kibibytes_are_the_limit_unless_another_is_named() {
             "tiny",
             "",
             &[][..],
-            "TERCET_PROFILE: tiny is no profile; there are auto, ",
+            "TERCET_PROFILE: tiny is not a profile; choose auto, ",
         ),
         (
             "edge",
             "16k",
             &[],
-            "TERCET_EDGE_MEMORY: 16k is no number of bytes",
+            "TERCET_EDGE_MEMORY: 16k is not a number of bytes",
         ),
         (
             "",
             "",
             &["--edge-memory", "1"],
-            "--edge-memory is for --profile edge, and the profile is auto",
+            "--edge-memory needs --profile edge, but the profile is auto",
         ),
         (
             "edge",
             "",
             &["--backend", "cuda"],
-            "--backend cuda is not for the profile edge",
+            "--backend cuda cannot be used with the profile edge",
         ),
         (
             "",
             "",
             &["--backend", "cuda", "--profile", "cpu"],
-            "--backend cuda is not for the profile cpu",
+            "--backend cuda cannot be used with the profile cpu",
         ),
         (
             "edge",
             "",
             &["--threads", "2"],
-            "the profile edge works on one thread",
+            "the profile edge uses one thread; leave out --threads",
         ),
         (
             "development",
             "",
             &["--threads", "2"],
-            "the profile development works on one thread",
+            "the profile development uses one thread; leave out --threads",
         ),
     ] {
         let run = ask(profile, memory, more);
@@ -303,7 +303,7 @@ fn calibration_takes_the_histogram_that_it_looks_at() {
         }
         let told = |has: usize| {
             format!(
-                "error: --profile edge: histogram takes {bytes} bytes of memory and has {has}; --edge-memory says how many it has\n"
+                "error: --profile edge: histogram needs {bytes} bytes of memory and has {has}; --edge-memory sets how many it has\n"
             )
         };
         assert_eq!((by_default.code, by_default.err), (Some(1), told(16384)));

@@ -131,11 +131,11 @@ fn boards_stand_beside_engines_and_what_is_wrong_with_them_is_told() {
         ("short", "no image printed "),
         (
             "slow",
-            "conformance_points: ended after 3 s; the last to come was ",
+            "conformance_points: stopped after 3 s; the last digest was that of ",
         ),
         (
             "broken",
-            "conformance_points: it failed: cannot be: burnt; the last to come was ",
+            "conformance_points: it failed: cannot be: burnt; the last digest was that of ",
         ),
         ("flood", "conformance_points: "),
     ] {
@@ -145,7 +145,7 @@ fn boards_stand_beside_engines_and_what_is_wrong_with_them_is_told() {
     }
     assert_eq!(board("broken")["operations"], all - 3);
     assert!(run.err.starts_with(&format!(
-        "error: other bits than the released ones: {name}; "
+        "error: results differ from the released ones: {name}; "
     )));
     // The engines of this machine are not to blame.
     assert!(engines[0]["failed"].is_null() && engines[0]["differ"] == serde_json::json!([]));
@@ -200,7 +200,7 @@ fn what_cannot_be_run_is_refused_before_any_work() {
     assert!(
         boards
             .refused()
-            .contains("conformance_points: no ELF image")
+            .contains("conformance_points: not an ELF image")
     );
     fs::remove_file(&points).unwrap();
     assert!(
@@ -209,20 +209,24 @@ fn what_cannot_be_run_is_refused_before_any_work() {
             .contains("conformance_points: cannot read: ")
     );
     fs::create_dir(&points).unwrap();
-    assert!(boards.refused().contains("conformance_points: no file"));
+    assert!(
+        boards
+            .refused()
+            .contains("conformance_points: not a regular file")
+    );
 
     for (from, to, told) in [
         (
             "\"qemu-system-arm\"",
             "\"./qemu-system-arm\"",
-            "runner: \"./qemu-system-arm\" is none of ",
+            "runner: \"./qemu-system-arm\" is not one of ",
         ),
         (
             "\"-nographic\"",
             "\"-drive\"",
-            "runner: \"-drive\" \"-monitor\" is no option of a board",
+            "runner: \"-drive\" \"-monitor\" is not an option that a board may have",
         ),
-        ("{", "", "no description of a board: "),
+        ("{", "", "it is not the description of a board: "),
     ] {
         fs::write(folder.join("board.json"), BOARD.replacen(from, to, 1)).unwrap();
         let line = boards.refused();

@@ -128,7 +128,7 @@ fn a_text_is_the_prompt_and_what_json_holds() {
             assert_eq!(run.out, format!("Call me{text}\n"));
             let digest = report["digest"].as_str().unwrap();
             assert!(
-                run.err.ends_with(&format!(", logits {digest}\n")),
+                run.err.ends_with(&format!(", digest of logits {digest}\n")),
                 "{}",
                 run.err
             );
@@ -319,7 +319,7 @@ fn edge_takes_the_memory_that_is_reported_and_no_more() {
     assert_eq!((again.code, again.err.as_str()), (Some(0), ""));
     let less = edge(all - 1);
     assert_eq!((less.code, less.out.as_str()), (Some(1), ""));
-    let told = format!("takes {all} bytes of memory and has {}", all - 1);
+    let told = format!("needs {all} bytes of memory and has {}", all - 1);
     assert!(less.err.contains(&told), "{}", less.err);
     // A text that streams has not begun either.
     let bytes = (all - 1).to_string();
@@ -454,9 +454,9 @@ fn memory_that_does_not_suffice_is_told_before_a_word() {
         assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{run:?}");
         assert_eq!(run.err.lines().count(), 1, "{run:?}");
         let parts = [
-            "error: long.gguf: a run takes ",
+            "error: long.gguf: a run needs ",
             " of cache and ",
-            " of steps, and ",
+            " of steps, but only ",
         ];
         let options = [" are left", "-n", "--context", "--window", "--kv"];
         for part in parts.into_iter().chain(options) {

@@ -349,17 +349,17 @@ const HEADERS: [(usize, i32, &str); 15] = [
     (0, -32, "its width is -32"),
     (1, 0, "its feed-forward width is 0"),
     (2, i32::MAX, "its number of layers is 2147483647"),
-    (2, 3, "bytes, the file has "),
+    (2, 3, "bytes, but the file has "),
     (3, 0, "its number of heads is 0"),
     (3, 5, "does not divide into 5 heads"),
     (3, 32, "a head of 1 values has no pairs"),
     (4, 0, "its number of heads of keys is 0"),
-    (4, 3, "4 heads do not divide into 3 of keys"),
+    (4, 3, "4 heads do not divide among 3 heads of keys"),
     (5, 0, "its number of tokens is 0"),
     (5, i32::MIN, "its number of tokens is "),
-    (5, i32::MAX, "bytes, the file has "),
+    (5, i32::MAX, "bytes, but the file has "),
     (6, -1, "its context is -1"),
-    (6, i32::MAX, "bytes, the file has "),
+    (6, i32::MAX, "bytes, but the file has "),
 ];
 
 #[test]
@@ -391,17 +391,17 @@ fn a_header_that_contradicts_its_file_is_refused() {
     }
     refused(&bytes, "more than 2^64 bytes");
     refused(&whole[..27], "it ends inside its header, after 27 bytes");
-    refused(&whole[..whole.len() - 1], "bytes, the file has ");
+    refused(&whole[..whole.len() - 1], "bytes, but the file has ");
     refused(b"", "it ends inside its header, after 0 bytes");
     let marked = checkpoint.bytes(1, SIZES);
     refused(&marked[..36], "it ends inside its header, after 36 bytes");
-    refused(&marked[..200], "bytes, the file has 200");
+    refused(&marked[..200], "bytes, but the file has 200");
     let mut bytes = marked.clone();
     bytes[4] = 2;
-    refused(&bytes, "version 2 is not read; versions 0 and 1 are");
+    refused(&bytes, "version 2 is not supported; versions 0 and 1 are");
     let mut bytes = marked;
     bytes[36] = 7;
-    refused(&bytes, "its byte 36 is 7, neither 0 nor 1");
+    refused(&bytes, "its byte 36 is 7 instead of 0 or 1");
 }
 
 #[test]
@@ -447,7 +447,7 @@ fn a_vocabulary_that_contradicts_itself_is_refused() {
     refused(&edited(260, b"\xff"), "is not UTF-8");
     refused(
         &edited(260, b"too long."),
-        "has 9 bytes, the longest is to have 7",
+        "has 9 bytes, but the longest may have 7",
     );
     refused(
         &edited(260, " ".as_bytes()),

@@ -318,7 +318,7 @@ fn master_weights_become_ternary_by_their_mean_magnitude_and_the_embedding_has_a
     assert!(values.iter().all(|x| *x == 0.0 || x.abs() == scale));
     for to in ["q8_0", "bf16", "q4_0"] {
         let run = folder.run(&with(&["--to", to, "--force"]));
-        let said = format!("are not exact in {to}; tq1_0");
+        let said = format!("are not exact in {to}; use tq1_0");
         assert!(run.code == Some(2) && run.err.contains(&said), "{run:?}");
     }
     let line = folder.fails(&with(&["--to", "tq2_0", "--force"]));
@@ -600,9 +600,9 @@ fn merges_of_characters_become_scores() {
     // BOS, `▁t`, `▁`, `t`, a byte.
     assert_eq!(ids(&folder, "t ta"), [1, 259, 259, 100]);
     for (merges, said) in [
-        (json!([]), "of which no merge says so"),
-        (json!(["▁ x"]), "is of no tokens"),
-        (json!(["▁t"]), "merge 0 is no pair"),
+        (json!([]), "but no merge says so"),
+        (json!(["▁ x"]), "is not of two tokens"),
+        (json!(["▁t"]), "merge 0 is not a pair"),
     ] {
         checkpoint.tokenizer["model"]["merges"] = merges;
         checkpoint.write(&folder, "model", 1);

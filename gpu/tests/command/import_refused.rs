@@ -25,7 +25,7 @@ fn settings_that_would_not_be_computed_are_named() {
         (
             "architectures",
             json!(["Qwen2ForCausalLM"]),
-            "architecture Qwen2ForCausalLM is not read; LlamaForCausalLM, Mistral",
+            "architecture Qwen2ForCausalLM is not supported; LlamaForCausalLM, Mistral",
         ),
         ("architectures", json!([]), "architectures names no class"),
         (
@@ -36,7 +36,7 @@ fn settings_that_would_not_be_computed_are_named() {
         (
             "hidden_act",
             json!("gelu"),
-            "hidden_act = \"gelu\" is not computed; silu is",
+            "hidden_act = \"gelu\" is not supported; silu is",
         ),
         (
             "sliding_window",
@@ -51,37 +51,37 @@ fn settings_that_would_not_be_computed_are_named() {
         (
             "rope_scaling",
             json!({"rope_type": "yarn", "factor": 4.0}),
-            "rope_scaling.rope_type = \"yarn\" is not computed",
+            "rope_scaling.rope_type = \"yarn\" is not supported",
         ),
         (
             "rope_scaling",
             json!({"type": "dynamic", "factor": 4.0}),
-            "= \"dynamic\" is not computed",
+            "= \"dynamic\" is not supported",
         ),
         (
             "rope_scaling",
             json!({"type": "linear"}),
-            "rope_scaling.factor has to be a number above 0",
+            "rope_scaling.factor must be a number above 0",
         ),
         (
             "rope_parameters",
             json!({"full_attention": {}}),
-            "rope_parameters.full_attention: one rope",
+            "rope_parameters.full_attention: only one RoPE",
         ),
         (
             "partial_rotary_factor",
             json!(0.5),
-            "partial_rotary_factor = 0.5 is not computed",
+            "partial_rotary_factor = 0.5 is not supported",
         ),
         (
             "logits_scaling",
             json!(8.0),
-            "logits_scaling = 8.0 is not computed",
+            "logits_scaling = 8.0 is not supported",
         ),
         (
             "quantization_config",
             json!({"quant_method": "gptq"}),
-            "quantization_config.quant_method = \"gptq\" is not read",
+            "quantization_config.quant_method = \"gptq\" is not supported",
         ),
         (
             "quantization_config",
@@ -91,7 +91,7 @@ fn settings_that_would_not_be_computed_are_named() {
         (
             "quantization_config",
             json!({"quant_method": "bitnet", "linear_class": "x"}),
-            "linear_class = \"x\" is not read",
+            "linear_class = \"x\" is not supported",
         ),
         (
             "quantization_config",
@@ -121,7 +121,7 @@ fn settings_that_would_not_be_computed_are_named() {
         (
             "num_key_value_heads",
             json!(3),
-            "4 heads do not divide into 3 of keys",
+            "4 heads do not divide among 3 heads of keys",
         ),
         ("rms_norm_eps", json!(-1.0), "rms_epsilon is -1"),
         ("vocab_size", Value::Null, "vocab_size is missing"),
@@ -140,13 +140,13 @@ fn settings_that_would_not_be_computed_are_named() {
         (
             "attention_bias",
             json!(true),
-            "attention_bias = true is not computed",
+            "attention_bias = true is not supported",
         ),
         ("hidden_act", json!("gelu"), "silu and relu2 are"),
         (
             "head_dim",
             json!(32),
-            "bitnet takes heads of 64 values in all, not 128",
+            "the heads of a bitnet have 64 values in all, not 128",
         ),
     ] {
         let whole = checkpoint.config.clone();
@@ -210,7 +210,7 @@ fn tensors_that_lack_or_have_no_place_are_named() {
                         .insert("model.norm.weight".into(), Stored::f32(&[32], &[0.0; 32])),
                 )
             },
-            "`model.norm.weight`: its shape is [32], by config.json [64]",
+            "`model.norm.weight`: its shape is [32], but by config.json [64]",
         ),
         (
             |hf| hf.tensors.get_mut("model.norm.weight").unwrap().dtype = safetensors::Dtype::I32,
@@ -225,7 +225,7 @@ fn tensors_that_lack_or_have_no_place_are_named() {
         ),
         (
             |hf| hf.config["vocab_size"] = json!(4_000_000_000u32),
-            "its shape is [261, 64], by config.json [4000000000, 64]",
+            "its shape is [261, 64], but by config.json [4000000000, 64]",
         ),
     ];
     for (edit, said) in edits {
@@ -282,13 +282,13 @@ fn tokenizers_that_would_cut_texts_otherwise_are_named() {
         (
             "/model/type",
             json!("WordPiece"),
-            "model.type = \"WordPiece\" is not read",
+            "model.type = \"WordPiece\" is not supported",
         ),
         ("/model/dropout", json!(0.1), "model.dropout = 0.1"),
         (
             "/model/ignore_merges",
             json!(true),
-            "ignore_merges = true, is not one",
+            "ignore_merges = true, is not supported",
         ),
         (
             "/model/unk_token",
@@ -305,13 +305,13 @@ fn tokenizers_that_would_cut_texts_otherwise_are_named() {
         (
             "/model/merges",
             json!([["t", "h", "e"]]),
-            "merge 0 is no pair: [\"t\",\"h\",\"e\"]",
+            "merge 0 is not a pair: [\"t\",\"h\",\"e\"]",
         ),
         ("/model/merges", json!([["t", "q"]]), "tokenizer.json"),
         (
             "/normalizer",
             json!({"type": "NFC"}),
-            "normalizer NFC is not computed",
+            "normalizer NFC is not supported",
         ),
         (
             "/pre_tokenizer/add_prefix_space",
@@ -349,12 +349,12 @@ fn tokenizers_that_would_cut_texts_otherwise_are_named() {
         (
             "bos_token",
             json!("<none>"),
-            "bos_token is `<none>`, which is no token",
+            "bos_token is `<none>`, which is not a token",
         ),
         (
             "bos_token",
             json!("th"),
-            "its post_processor puts token 258 around a text, tokenizer_config.json names 256",
+            "its post_processor puts token 258 around a text, but tokenizer_config.json names 256",
         ),
         ("eos_token", json!(7), "eos_token is 7, not a token"),
         (
@@ -365,7 +365,7 @@ fn tokenizers_that_would_cut_texts_otherwise_are_named() {
         (
             "added_tokens_decoder",
             json!({"x": {}}),
-            "added_tokens_decoder.x is no token's number",
+            "added_tokens_decoder.x is not the number of a token",
         ),
         (
             "add_eos_token",

@@ -68,7 +68,7 @@ fn what_is_used_and_why() {
     let run = ask("sse9");
     assert_eq!(run.code, Some(2));
     assert!(
-        run.err.contains("TERCET_BACKEND: sse9 names no"),
+        run.err.contains("TERCET_BACKEND: sse9 is not an"),
         "{}",
         run.err
     );

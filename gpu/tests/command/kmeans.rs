@@ -379,7 +379,7 @@ fn bad_requests_are_refused_before_anything_is_written() {
     for (more, wanted) in [
         (
             &["-k", "2", "--init", "two.csv"][..],
-            "the first centroids are 2 points of 1 values where 2 of 2 are needed",
+            "the first centroids are 2 points of 1 values, but 2 of 2 are needed",
         ),
         (&["-k", "2", "--tol", "-0.5"], "--tol"),
         (&["-k", "2", "--tol", "NaN"], "--tol"),
@@ -390,7 +390,7 @@ fn bad_requests_are_refused_before_anything_is_written() {
         ),
         (
             &["-k", "2", "--report", "r.svg", "--image", "3x3"],
-            "--image 3x3 has 9 values, a point 2",
+            "--image 3x3 has 9 values but a point has 2",
         ),
         (&["-k", "2", "--mini-batch", "0"], "--mini-batch"),
         (&["--seed", "1"], "-k"),

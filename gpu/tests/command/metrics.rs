@@ -62,7 +62,7 @@ fn a_file_that_is_there_is_kept_and_nothing_is_done() {
     let line = folder.fails(&arguments);
     assert_eq!(
         line,
-        "error: m.prom: metrics are written to a new file, and this one is there\n"
+        "error: m.prom: exists already; metrics need a new file, so name another\n"
     );
     assert_eq!(std::fs::read(folder.path("m.prom")).unwrap(), b"mine");
 }
@@ -94,7 +94,7 @@ fn bottlenecks_are_told_on_stderr_in_words_or_as_json() {
 
     // A command that has no choice of engines says so; what fails tells what it had done.
     let run = folder.run(&["info", "--json", "--bottlenecks"]);
-    let line = "bottlenecks: nothing that this command did chooses its engine\n";
+    let line = "bottlenecks: this command did no work for which an engine is chosen\n";
     assert_eq!((run.code, run.err.as_str()), (Some(0), line));
     let run = folder.run(&["inspect", "in.safetensors", "--bottlenecks=xml"]);
     assert_eq!(run.code, Some(2));

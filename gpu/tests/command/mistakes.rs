@@ -38,15 +38,36 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
         &["checkpoint of llama2.c"],
     ),
     (
-        &["quantize", "in.safetensors", "-o", "in.safetensors", "--to", "int8"],
+        &[
+            "quantize",
+            "in.safetensors",
+            "-o",
+            "in.safetensors",
+            "--to",
+            "int8",
+        ],
         &["same file", "name another output"],
     ),
     (
-        &["quantize", "in.safetensors", "-o", "text.txt", "--to", "int8"],
+        &[
+            "quantize",
+            "in.safetensors",
+            "-o",
+            "text.txt",
+            "--to",
+            "int8",
+        ],
         &["text.txt"],
     ),
     (
-        &["quantize", "in.safetensors", "-o", "out.safetensors", "--to", "tq2_0"],
+        &[
+            "quantize",
+            "in.safetensors",
+            "-o",
+            "out.safetensors",
+            "--to",
+            "tq2_0",
+        ],
         &["name the output *.gguf"],
     ),
     (
@@ -62,7 +83,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
         &["5000 clusters", "1797 points"],
     ),
     (
-        &["search", "in.safetensors:wide.weight", IMAGES],
+        &["search", "in.safetensors:wide.weight", IMAGES, "-k", "2"],
         &["rows of", "queries of 64"],
     ),
     (
@@ -75,20 +96,24 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     ),
     (
         &["train", "text.txt", "-o", "out.gguf"],
-        &["too short to train on", "give more text or a shorter context"],
+        &[
+            "too short to train on",
+            "give more text or a shorter context",
+        ],
     ),
+    (&["bench", "--op", "nothing"], &["--list"]),
     (
-        &["bench", "--op", "nothing"],
-        &["--list"],
-    ),
-    (
-        &["calibrate", IMAGES, "--method", "percentile", "--percent", "0"],
+        &[
+            "calibrate",
+            IMAGES,
+            "--method",
+            "percentile",
+            "--percent",
+            "0",
+        ],
         &["--percent"],
     ),
-    (
-        &["elbow", IMAGES, "--k", "5..2"],
-        &["FIRST..LAST"],
-    ),
+    (&["elbow", IMAGES, "--k", "5..2"], &["FIRST..LAST"]),
 ];
 
 #[test]

@@ -452,7 +452,7 @@ fn a_network_too_large_for_a_microcontroller_is_refused_with_what_it_takes() {
         };
         let short = ask(needed - 1);
         assert_eq!((short.code, short.out.as_str()), (Some(1), ""), "{short:?}");
-        let told = format!("takes {needed} bytes of memory and has {}; ", needed - 1);
+        let told = format!("needs {needed} bytes of memory and has {}; ", needed - 1);
         assert!(short.err.contains(&told), "{}", short.err);
         assert_eq!(short.err.lines().count(), 1);
         assert_eq!(folder.files(), before);
@@ -467,7 +467,7 @@ fn a_network_too_large_for_a_microcontroller_is_refused_with_what_it_takes() {
     let whole = build(&["ternary_lanes", "-o", "whole.gguf", "--per-tensor"]);
     let least = ["--edge-memory", "1"];
     let line = folder.fails(&[&whole[..], &edge, &least].concat());
-    let told = format!("takes {} bytes", run_bytes + 128 * 16);
+    let told = format!("needs {} bytes", run_bytes + 128 * 16);
     assert!(line.contains(&told), "{line}");
 }
 
@@ -501,17 +501,17 @@ fn what_cannot_be_built_is_told_in_one_line() {
     );
     let line = fails(&["wide"], "int8", "narrow.csv");
     assert!(
-        line.contains("narrow.csv: points of 2 values, where `wide.weight` takes 512"),
+        line.contains("narrow.csv: points have 2 values, but `wide.weight` takes 512"),
         "{line}"
     );
     let line = fails(&["wide:relu", "narrow"], "int8", "wide.csv");
     assert!(
-        line.contains("`narrow.weight`: rows of 64, where the layer before gives 8"),
+        line.contains("`narrow.weight`: rows have 64 values, but the layer before gives 8"),
         "{line}"
     );
     let line = fails(&["narrow"], "tq2_0", "wide.csv");
     assert!(
-        line.contains("narrow.csv") || line.contains("points of 512 values"),
+        line.contains("narrow.csv") || line.contains("points have 512 values"),
         "{line}"
     );
     fs::write(folder.path("rows.csv"), "1,".repeat(63) + "2\n").unwrap();
@@ -551,7 +551,7 @@ fn what_cannot_be_built_is_told_in_one_line() {
         &["--input-scale", "0"],
     ]
     .concat();
-    assert!(usage(&scale).contains("an input scale of 0"));
+    assert!(usage(&scale).contains("the input scale is 0"));
     let bad = [&last[..5], &["--to", "int9"], &last[7..]].concat();
     assert!(usage(&bad).contains("possible values: int8, int8_pairs"));
 }
@@ -586,7 +586,7 @@ fn what_cannot_be_run_is_told_in_one_line() {
     assert!(line.contains("bad network file"), "{line}");
     let line = fails(&[net, "digits-test-labels.npy"]);
     assert!(
-        line.contains("points of 1 values, where digits-network-int8.gguf takes 256"),
+        line.contains("points have 1 values, but digits-network-int8.gguf takes 256"),
         "{line}"
     );
     let line = fails(&[net, "digits-test.npy", "--labels", "digits-test.npy"]);
@@ -594,7 +594,7 @@ fn what_cannot_be_run_is_told_in_one_line() {
     fs::write(folder.path("labels.csv"), "0\n".repeat(898) + "1.5\n").unwrap();
     let line = fails(&[net, "digits-test.npy", "--labels", "labels.csv"]);
     assert!(
-        line.contains("labels.csv: label 898 (from 0) is 1.5, no class"),
+        line.contains("labels.csv: label 898 (from 0) is 1.5, which is not a class"),
         "{line}"
     );
 }

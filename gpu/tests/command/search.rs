@@ -245,7 +245,7 @@ fn people_get_the_recall_and_the_first_hits() {
         lines[1..4],
         [
             "metric    cosine",
-            "reranked  5 candidates a query, by f32",
+            "reranked  5 candidates per query, by f32",
             "recall    1.0000"
         ]
     );
@@ -255,7 +255,7 @@ fn people_get_the_recall_and_the_first_hits() {
     );
     assert_eq!(
         lines.last(),
-        Some(&"… 2 more queries: --json or --indices has all")
+        Some(&"… 2 more queries; --json and --indices give all of them")
     );
     let text = folder.ok(&["search", "base.csv", "queries.csv", "--threshold", "1.5"]);
     assert!(text.contains("none") && !text.contains("recall"), "{text}");
@@ -272,7 +272,10 @@ fn what_cannot_be_searched_is_told() {
     );
     fs::write(folder.path("wide.csv"), "1,2,3\n").unwrap();
     let line = folder.fails(&["search", "base.csv", "wide.csv", "-k", "1"]);
-    assert!(line.contains("rows of 2 values and queries of 3"), "{line}");
+    assert!(
+        line.contains("rows of 2 values cannot be compared with queries of 3"),
+        "{line}"
+    );
     let mut values = noise(1, 6);
     values[3] = f32::NAN;
     folder.safetensors("nan.safetensors", &[("w", &[3, 2], &values)]);

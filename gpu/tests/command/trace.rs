@@ -111,7 +111,7 @@ fn a_file_that_is_there_is_kept_and_nothing_is_done() {
         "t.json",
     ];
     let run = folder.run(&arguments);
-    let line = "error: t.json: a trace is written to a new file, and this one is there\n";
+    let line = "error: t.json: exists already; a trace needs a new file, so name another\n";
     assert_eq!((run.code, run.err.as_str()), (Some(1), line));
     assert_eq!(std::fs::read(folder.path("t.json")).unwrap(), b"mine");
     assert!(!folder.path("o.gguf").exists());

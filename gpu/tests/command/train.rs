@@ -130,7 +130,7 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
         assert_eq!(lines[5][field], scored[field], "{field}");
     }
     let page = String::from_utf8(bytes(&folder, "run/report.html")).unwrap();
-    assert!(page.contains("held out, bits a byte"));
+    assert!(page.contains("held out, bits per byte"));
     let again = arguments("again.gguf", &["--report", "run"]);
     let refused = folder.fails(&again);
     assert!(
@@ -169,7 +169,7 @@ fn threads_parts_and_interruptions_do_not_show_in_the_file() {
         &["--checkpoint", "run", "--stop-after", "1"],
     );
     assert!(
-        out.ends_with("stopped after step 1; --resume goes on\n"),
+        out.ends_with("stopped after step 1; --resume continues\n"),
         "{out}"
     );
     assert!(!folder.path("stopped.gguf").exists());
@@ -178,7 +178,7 @@ fn threads_parts_and_interruptions_do_not_show_in_the_file() {
         &["--vocabulary", "259", "--checkpoint", "run"],
     );
     let refused = folder.fails(&again);
-    assert!(refused.contains("--resume goes on with it"), "{refused}");
+    assert!(refused.contains("--resume continues it"), "{refused}");
     let mut other = [&again[..], &["--resume"]].concat();
     other[5] = "4";
     let refused = folder.fails(&other);
@@ -283,7 +283,7 @@ fn a_model_is_trained_on_until_it_gets_no_better() {
     assert!(bytes(&folder, "second.gguf") == bytes(&folder, "first.gguf"));
     let out = folder.ok(&[&all[..], &["--force"]].concat());
     assert!(
-        out.contains("; not the best: half the learning rate from here on\n"),
+        out.contains("; not the best, so the learning rate is halved\n"),
         "{out}"
     );
     assert!(
@@ -299,7 +299,7 @@ fn a_model_is_trained_on_until_it_gets_no_better() {
     // By its name where that is so, and as a file where it is no model.
     for (from, code, reason) in [
         ("none.gguf", 1, "none.gguf: "),
-        (llama, 2, "a llama is not trained; a bitnet is"),
+        (llama, 2, "a llama cannot be trained; a bitnet can"),
     ] {
         let run = folder.run(&["train", "text.txt", "-o", "third.gguf", "--from", from]);
         assert_eq!(run.code, Some(code), "{run:?}");
@@ -424,7 +424,9 @@ fn an_interrupt_leaves_a_checkpoint_to_go_on_from() {
     let number: String = error.chars().filter(char::is_ascii_digit).collect();
     assert_eq!(
         error,
-        format!("error: interrupted after step {number}; the same command with --resume goes on\n")
+        format!(
+            "error: interrupted after step {number}; the same command with --resume continues\n"
+        )
     );
     assert!(!folder.path("model.gguf").exists());
     // What it left is what a run leaves that is to stop there.

@@ -92,7 +92,7 @@ fn what_is_shown_is_what_is_printed() {
                 "--profile",
                 "edge",
             ],
-            &["error: --profile edge: kmeans takes "],
+            &["error: --profile edge: kmeans needs "],
         ),
     ] {
         holds(shown(command), beginnings);

@@ -78,8 +78,8 @@ fn a_file_that_cannot_be_used_is_a_warning_and_no_more() {
     let foreign =
         r#"{"key":{"version":"0.0.0","processor":"Z80","sets":[],"threads":1,"system":"CP/M"}}"#;
     for (text, why) in [
-        ("{", "no tuning file: "),
-        (foreign, "of another machine: tercet: 0.0.0 there, "),
+        ("{", "not a tuning file: "),
+        (foreign, "from another machine: tercet: 0.0.0 there, "),
     ] {
         fs::write(folder.path("t/tuning.json"), text).unwrap();
         let search = [
@@ -93,7 +93,7 @@ fn a_file_that_cannot_be_used_is_a_warning_and_no_more() {
         assert_eq!(run.code, Some(0), "{run:?}");
         assert!(run.err.starts_with("warning: tuning: "), "{}", run.err);
         assert!(
-            run.err.contains(why) && run.err.ends_with("; built-in costs hold\n"),
+            run.err.contains(why) && run.err.ends_with("; built-in costs apply\n"),
             "{}",
             run.err
         );

@@ -243,9 +243,15 @@ fn every_command_that_engines_do_is_among_these() {
     let folder = Folder::new();
     let below = |command: &[&str]| -> Vec<String> {
         let help = folder.ok(&[command, &["--help"]].concat());
-        let named = help.split("Commands:\n").nth(1).unwrap_or("");
-        let lines = named.lines().take_while(|line| line.starts_with("  "));
-        let names = lines.filter(|line| !line.starts_with("   "));
+        // `tercet` lists its commands in groups.
+        let heading = if command.is_empty() {
+            "<COMMAND>\n"
+        } else {
+            "Commands:\n"
+        };
+        let named = help.split(heading).nth(1).unwrap_or("");
+        let lines = named.lines().take_while(|line| *line != "Options:");
+        let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
         let names = names.filter_map(|line| line.split_whitespace().next());
         names
             .filter(|&name| name != "help")

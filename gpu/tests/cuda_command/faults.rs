@@ -130,10 +130,10 @@ fn no_device_is_one_line_and_nothing_written() {
         return;
     }
     for (switches, reason) in [
-        ("devices=0", "no CUDA device 0: there are 0"),
+        ("devices=0", "no CUDA device 0: this machine has 0"),
         (
             "driver=11070",
-            "the CUDA driver is of version 11.7; 11.8 or newer is needed",
+            "the CUDA driver has version 11.7; version 11.8 or newer is needed",
         ),
         (
             "pools=0",
@@ -309,7 +309,7 @@ fn a_device_that_fails_in_mid_flow_is_one_warning_and_the_same_bits() {
                 warning.starts_with("warning: ") && warning.contains(": cuda failed, "),
                 "{warning}"
             );
-            let lost = warning.ends_with("; the GPU is left alone from now on");
+            let lost = warning.ends_with("; the GPU is not used from now on");
             assert_eq!(lost, switches.contains("lost"), "{warning}");
         }
     }

@@ -198,7 +198,7 @@ fn what_no_device_restores_is_refused_or_the_processors() {
     let commands: [(&[&str], String); 5] = [
         (
             &narrowed,
-            "in.safetensors holds nothing that is quantized so".to_owned(),
+            "in.safetensors has no tensor that this quantizes".to_owned(),
         ),
         (
             &["inspect", "in.safetensors"],
@@ -223,7 +223,7 @@ fn what_no_device_restores_is_refused_or_the_processors() {
             return;
         };
         assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{run:?}");
-        let told = format!("error: --backend cuda: {told}: leave out");
+        let told = format!("error: --backend cuda: {told}; leave out");
         assert!(run.err.starts_with(&told), "{}", run.err);
         assert_eq!(run.err.lines().count(), 1);
         assert_eq!(folder.files(), before);
@@ -292,8 +292,7 @@ fn bitnet_is_not_made_on_a_device() {
     };
     assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
     assert!(
-        run.err
-            .starts_with("error: cuda has no step that makes bitnet-hf"),
+        run.err.starts_with("error: cuda cannot make bitnet-hf"),
         "{}",
         run.err
     );

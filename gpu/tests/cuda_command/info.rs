@@ -79,10 +79,10 @@ fn info_says_why_a_device_is_not_used() {
 fn info_says_why_there_is_no_device() {
     let folder = Folder::new();
     for (switches, reason) in [
-        ("devices=0", "no CUDA device 0: there are 0"),
+        ("devices=0", "no CUDA device 0: this machine has 0"),
         (
             "driver=11070",
-            "the CUDA driver is of version 11.7; 11.8 or newer is needed",
+            "the CUDA driver has version 11.7; version 11.8 or newer is needed",
         ),
     ] {
         let Some(run) = on_device(&folder, &["info"], switches) else {

@@ -147,7 +147,7 @@ fn what_has_no_room_is_done_by_the_processor_and_told() {
             assert!(text.contains(&format!("; {told}")), "{text}");
             let text = on(&made, &[]).unwrap().out;
             assert!(
-                text.contains(&format!("partly by the processor: {told}")),
+                text.contains(&format!("the processor did part of the work: {told}")),
                 "{text}"
             );
         }

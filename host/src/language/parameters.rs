@@ -126,7 +126,9 @@ impl Parameters {
         }
         let (heads, kv) = (self.head_count, self.head_count_kv);
         if !heads.is_multiple_of(kv) {
-            return Some(format!("{heads} heads do not divide among {kv} heads of keys"));
+            return Some(format!(
+                "{heads} heads do not divide among {kv} heads of keys"
+            ));
         }
         if !self.head_length.is_multiple_of(2) {
             let odd = self.head_length;

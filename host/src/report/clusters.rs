@@ -76,7 +76,7 @@ impl Clusters<'_> {
         chart::bars(
             &mut body,
             frame,
-            &format!("{} a cluster", self.unit()),
+            &format!("{} per cluster", self.unit()),
             self.counts,
         );
         let mut height = PLANE + 10.0;

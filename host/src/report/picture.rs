@@ -71,7 +71,8 @@ impl FromStr for Picture {
             Some(&[width, height]) => (width, height, 1),
             Some(&[width, height, channels @ (1 | 3)]) => (width, height, channels),
             _ => {
-                let reason = format!("`{text}` is not a size of pictures; give WxH, or WxHx3 for colour");
+                let reason =
+                    format!("`{text}` is not a size of pictures; give WxH, or WxHx3 for colour");
                 return Err(Error::options(reason));
             }
         };

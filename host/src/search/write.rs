@@ -24,7 +24,10 @@ impl HitsFile {
         overwrite: bool,
     ) -> Result<Self, Error> {
         if path.extension() != Some("npy".as_ref()) {
-            return Err(Error::unsupported(path, "hits are written to .npy; name such an output"));
+            return Err(Error::unsupported(
+                path,
+                "hits are written to .npy; name such an output",
+            ));
         }
         Output::create(path, inputs, overwrite).map(Self)
     }

@@ -188,7 +188,9 @@ impl TrainOptions {
             return Some("steps, batch and sequences at a time must be at least 1".into());
         }
         if self.watch.every == 0 || [self.watch.plateau, self.watch.patience].contains(&Some(0)) {
-            return Some("evaluations to wait for, and steps between them, must be at least 1".into());
+            return Some(
+                "evaluations to wait for, and steps between them, must be at least 1".into(),
+            );
         }
         // Groups of 64 rows; sums of gradients have room for 2^13 of them.
         let groups = self.batch.saturating_mul(context.div_ceil(64));
@@ -199,6 +201,11 @@ impl TrainOptions {
             ));
         }
         let positive = |x: f32| x > 0.0 && x.is_finite();
-        (!positive(self.rate)).then(|| format!("the learning rate is {}, but must be a positive number", self.rate))
+        (!positive(self.rate)).then(|| {
+            format!(
+                "the learning rate is {}, but must be a positive number",
+                self.rate
+            )
+        })
     }
 }

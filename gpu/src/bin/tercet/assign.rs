@@ -16,10 +16,11 @@ Examples:
   tercet kmeans train.npy -k 16 --centroids centroids.safetensors
   tercet assign test.npy --centroids centroids.safetensors --labels labels.npy
 
-The points that the centroids were found from get the labels they had. Centroids from .safetensors bring the int8 grid they \
-were found on; others go on one grid with the points.
+Points from which the centroids were computed get the labels that they had. Centroids from a .safetensors file bring \
+the int8 grid on which they were computed. Other centroids are put on one new grid together with the points.
 
-JSON (--json): data, points, dims, k, engine (that compared), engine_note (null, or why it is not the one asked for), inertia, grid (scale, zero_point), clipped, counts[], files[], seconds.";
+JSON (--json): data, points, dims, k, engine (that compared), engine_note (null, or why it is not the one asked \
+for), inertia, grid (scale, zero_point), clipped, counts[], files[], seconds.";
 
 /// Give every point the label of its nearest centroid
 #[derive(Debug, clap::Args)]
@@ -113,7 +114,7 @@ fn people(summary: &Summary, points: &str) -> String {
     let clipped = match summary.clipped {
         0 => String::new(),
         count => format!(
-            "{} beyond the centroids' grid\n",
+            "{} outside the centroids' grid, moved to its ends\n",
             format::counted(count, "value")
         ),
     };

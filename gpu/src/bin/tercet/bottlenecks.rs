@@ -92,7 +92,7 @@ impl Reports {
         if watched.is_empty() {
             let _ = writeln!(
                 io::stderr(),
-                "bottlenecks: nothing that this command did chooses its engine"
+                "bottlenecks: this command did no work for which an engine is chosen"
             );
         }
         for it in watched.iter_mut() {

@@ -22,13 +22,16 @@ Examples:
 
 All float tensors of all files count as one set of values; the order of files does not matter.
 
-With --backend cuda the device counts the values, f32, f16 and bf16 as they are, and the processor chooses the range; the figures are the \
-same. What has no room on the device the processor counts, and the report says so.
+With --backend cuda the device counts the values (f32, f16 and bf16 without conversion), and the processor chooses \
+the range. The figures are the same. The processor takes over what does not fit in device memory, and the report \
+says so.
 
-With --profile edge absmax and minmax take no memory. The other methods choose by a histogram of 65536 buckets, 524288 bytes, more than \
-the profile has unless --edge-memory says so: a microcontroller with fewer buckets would find another range.
+With --profile edge, absmax and minmax need no memory. The other methods use a histogram of 65536 buckets (524288 \
+bytes), which is more than the profile has unless --edge-memory says so. The number of buckets is fixed: a \
+microcontroller with fewer buckets would find another range.
 
-JSON (--json): count, min, max, low, high, scale, zero_point, engine, engine_note (null, or why the processor did some of its work).";
+JSON (--json): count, min, max, low, high, scale, zero_point, engine, engine_note (null, or why the processor did \
+some of its work).";
 
 /// Choose the int8 scale of activations from recorded data
 #[derive(Debug, clap::Args)]
@@ -77,9 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let rule = match (arguments.method, arguments.percent) {
         (Name::Percentile, percent) => percentile(percent.unwrap_or(99.9))?,
         (_, Some(_)) => {
-            return Err(Failure::usage(
-                "--percent goes with --method percentile only",
-            ));
+            return Err(Failure::usage("--percent needs --method percentile"));
         }
         (Name::AbsMax, None) => RangeRule::AbsMax,
         (Name::MinMax, None) => RangeRule::MinMax,

@@ -105,7 +105,9 @@ impl Options {
     /// Checks the options and reads the files that they name.
     pub(crate) fn ready(&self, data: &Data, points: &Points) -> Result<Ready<'_>, Failure> {
         if !(0.0..=1.0).contains(&self.tol) {
-            return Err(Failure::usage("--tol is a part of the inertia: 0 to 1"));
+            return Err(Failure::usage(
+                "--tol is a share of the inertia, from 0 to 1",
+            ));
         }
         let range = match self.percent {
             None => RangeRule::MinMax,
@@ -241,9 +243,9 @@ impl Drop for Spinner {
 pub(crate) fn stop(stop: Stop) -> (&'static str, &'static str) {
     match stop {
         Stop::Labels => ("labels", "no label changed"),
-        Stop::Inertia => ("inertia", "inertia stayed"),
+        Stop::Inertia => ("inertia", "inertia stayed the same"),
         Stop::Tolerance => ("tolerance", "within the tolerance"),
-        Stop::Iterations => ("iterations", "the iterations ran out"),
+        Stop::Iterations => ("iterations", "the limit of iterations was reached"),
     }
 }
 

@@ -15,18 +15,19 @@ Examples:
   tercet compare before.gguf after.gguf --json
   tercet compare model.safetensors model-tq2_0.gguf --backend cuda
 
-A is the truth. Both must hold the same tensors in the same shapes; a difference in names or shapes is an error \
-(exit status 1), a difference in values is what the table shows (exit status 0).
+A is the reference. Both must hold tensors of the same names and shapes. A difference in names or shapes is an error \
+(exit status 1). Differences in values are shown in the table (exit status 0).
 
-Tensors whose type is not read must be equal byte for byte; they have no measures.
+Tensors of a type that tercet does not decode must be equal byte for byte; they have no measures.
 
-With --backend cuda the device restores blocks, int8 and ternary codes and palettes, and the processor reads and sums; the figures are the \
-same, to the bit. What has no room on the device the processor does, and the report says so; packed two-bit codes (Hugging Face BitNet, \
-I2_S) it restores alone, and models that hold nothing for the device are refused.
+With --backend cuda the device dequantizes blocks, int8 and ternary codes and palettes, and the processor reads and \
+sums. The figures are the same, bit for bit. The processor takes over what does not fit in device memory, and the \
+report says so. Only the processor dequantizes packed two-bit codes (Hugging Face BitNet, I2_S). Models without \
+anything for the device are refused.
 
-JSON (--json): tensors[] (name, shape, left, right, measures), total, engine (that restored what is quantized), engine_note (null, or why \
-the processor did some of the work of the one asked for); measures and total are null or hold count, mse, relative_error, sqnr_db, cosine, \
-max_error.";
+JSON (--json): tensors[] (name, shape, left, right, measures), total, engine (that restored what is quantized), \
+engine_note (null, or why the processor did some of the work of the one asked for); measures and total are null or \
+hold count, mse, relative_error, sqnr_db, cosine, max_error.";
 
 /// Measure how far the tensors of B are from those of A
 #[derive(Debug, clap::Args)]

@@ -19,12 +19,13 @@ Examples:
   tercet dequantize bitnet.safetensors -o floats.safetensors --weight-scale multiplier
   tercet dequantize model.gguf -o model.safetensors --backend cuda
 
-With --backend cuda the device restores blocks, int8 and ternary codes and palettes, and the processor reads, narrows and writes; the file \
-is the same, byte for byte. What has no room on the device the processor does, and the report says so; packed two-bit codes (Hugging Face \
-BitNet, I2_S) it restores alone, and a model that holds nothing else is refused.
+With --backend cuda the device dequantizes blocks, int8 and ternary codes and palettes, and the processor reads, \
+narrows and writes. The file is the same, byte for byte. The processor takes over what does not fit in device \
+memory, and the report says so. Only the processor dequantizes packed two-bit codes (Hugging Face BitNet, I2_S), so \
+a model that holds nothing else is refused.
 
-JSON (--json): tensors[] (name, shape, from, to, engine (null where copied), bits_per_weight, note), bytes_before, bytes_after, engine, \
-engine_note (null, or why the processor did some of its work), seconds, megabytes_per_second.";
+JSON (--json): tensors[] (name, shape, from, to, engine (null where copied), bits_per_weight, note), bytes_before, \
+bytes_after, engine, engine_note (null, or why the processor did some of its work), seconds, megabytes_per_second.";
 
 /// Restore the quantized tensors of a model to floats
 #[derive(Debug, clap::Args)]

@@ -20,12 +20,14 @@ Examples:
   tercet elbow images.npy --k 2..32 --report elbow.html
   tercet elbow embeddings.safetensors:weight --k 8..128:8 --spherical --json
 
-Inertia always falls as k grows; where the curve bends, more clusters stop paying. The silhouette (-1 to 1) is highest \
-and the Davies-Bouldin index lowest where clusters are compact and apart. Both are taken of the int8 codes, the \
-silhouette of more than 4,096 points of a sample drawn by --seed; neither exists for one cluster.
+Inertia always falls as k grows; beyond the bend of the curve (the elbow), more clusters gain little. Compact \
+clusters that lie far apart have a high silhouette (-1 to 1) and a low Davies-Bouldin index. Both are computed from \
+the int8 codes. For more than 4,096 points the silhouette is that of a sample drawn by --seed. Neither is defined \
+for one cluster.
 
-JSON (--json): data, points, dims, seed, engine (that was to cluster), engine_note (null, or why the processor did it for some k), best (the k of the highest silhouette, or null), trials[] (k, inertia, \
-iterations, stop, silhouette, davies_bouldin), sampled (null or points that the silhouette is of), files[], seconds.";
+JSON (--json): data, points, dims, seed, engine (that was to cluster), engine_note (null, or why the processor did \
+it for some k), best (the k of the highest silhouette, or null), trials[] (k, inertia, iterations, stop, silhouette, \
+davies_bouldin), sampled (null or points that the silhouette is of), files[], seconds.";
 
 /// Cluster with a range of k, and show the quality of each
 #[derive(Debug, clap::Args)]
@@ -238,7 +240,7 @@ fn people(summary: &Summary, line: &str) -> String {
     }
     let note = summary.engine_note.as_ref();
     let note = note.map_or_else(String::new, |note| {
-        format!("partly by the processor: {note}\n")
+        format!("the processor did part of the work: {note}\n")
     });
     let sampled = summary.sampled.map_or_else(String::new, |points| {
         format!("silhouette of a sample of {points} points\n")

@@ -117,7 +117,7 @@ impl Named {
             Choice::Cuda => CUDA,
         };
         Err(Failure::usage(format_args!(
-            "--backend {name} is not for the profile {}",
+            "--backend {name} cannot be used with the profile {}",
             settings.profile.name()
         )))
     }
@@ -171,7 +171,7 @@ impl Drop for Engine {
         for did in &metrics.engines {
             let seconds = |seconds| format::significant(seconds);
             eprintln!(
-                "{}: {} by {}, {} s taken, files and floats with it; {} s predicted for the engine's part",
+                "{}: {} by {}, {} s in all with files and floats; {} s predicted for the engine's part",
                 did.operation,
                 format::counted(did.calls, "call"),
                 did.engine,
@@ -184,7 +184,7 @@ impl Drop for Engine {
             eprintln!("recommended: {advice}");
         }
         if advice.is_empty() {
-            eprintln!("recommended: nothing is known that would be faster");
+            eprintln!("recommended: nothing faster is known");
         }
     }
 }
@@ -226,7 +226,8 @@ impl Engine {
                         available,
                     } => {
                         let reason = format!(
-                            "{operation} takes {needed} bytes of memory and has {available}; --edge-memory says how many it has"
+                            "{operation} needs {needed} bytes of memory and has {available}; \
+                             --edge-memory sets how many it has"
                         );
                         ("--profile edge", reason.into())
                     }

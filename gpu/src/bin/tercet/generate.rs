@@ -20,23 +20,28 @@ const EXAMPLES: &str = "\
 Examples:
   tercet generate stories15M.gguf -p \"Once upon a time\"
   tercet generate model.gguf -p \"The moon\" -n 200 --temp 0.8 --top-k 40 --seed 7
-  tercet generate model.gguf -p \"The moon\" --window 256 --sinks 4 -n 5000      of any length, in memory that does not grow
-  tercet generate model.gguf -p \"The moon\" -n 500 --lookup                      faster where a text repeats itself, with the same text
-  tercet generate model.gguf -p \"The moon\" --digest                            the same on every machine
+  tercet generate model.gguf -p \"The moon\" --window 256 --sinks 4 -n 5000  any length, fixed memory
+  tercet generate model.gguf -p \"The moon\" -n 500 --lookup                  same text, often faster
+  tercet generate model.gguf -p \"The moon\" --digest                        the same on every machine
 
-The text depends on the model's file, the prompt and the options above --backend alone: not on threads, engines or machines. It goes to \
-standard output as it comes, with the prompt before it; speed and memory are told on stderr. At --temp 0 the largest logit wins, the \
-lowest token of equals.
+The text depends only on the model file, the prompt and the options listed above --backend, not on threads, engines \
+or machines. The command writes the prompt and then each token to standard output as soon as it is drawn, and \
+reports speed and memory on stderr. At --temp 0 the token with the largest logit is chosen; of equal logits, the \
+token with the lowest number.
 
-A text ends at a token that ends texts, after N tokens, or where the model's context ends, unless there is a --window without a --stride.
+A text ends at an end-of-text token, after N tokens, or when the model's context is full. With a --window but no \
+--stride the context is never full.
 
-A prompt is taken in 64 tokens at a time, with --profile edge token by token, in the memory that a microcontroller would need.
+The prompt is processed 64 tokens at a time. With --profile edge it is processed token by token, in the memory that \
+a microcontroller would need.
 
---digest prints 16 hexadecimal digits in place of the text: FNV-1a of 64 bits over the logits that the tokens were drawn from.
+--digest prints 16 hexadecimal digits instead of the text: the 64-bit FNV-1a hash of the logits from which the \
+tokens were drawn.
 
-JSON (--json): prompt_tokens, tokens[], text (of tokens), end (token, length or context), digest, cache, window (null or positions), \
-engine (who multiplied), engine_note, prompt_seconds, prompt_tokens_per_second, decode_seconds, decode_tokens_per_second, drafted_tokens and \
-accepted_tokens (proposed by --lookup or --draft and taken in, and of these drawn), memory (bytes of weights, cache and steps).";
+JSON (--json): prompt_tokens, tokens[], text (of tokens), end (token, length or context), digest, cache, window \
+(null or positions), engine (who multiplied), engine_note, prompt_seconds, prompt_tokens_per_second, decode_seconds, \
+decode_tokens_per_second, drafted_tokens and accepted_tokens (proposed by --lookup or --draft and taken in, and of \
+these drawn), memory (bytes of weights, cache and steps).";
 
 /// Continue a text with a language model, the same on every machine
 #[derive(Debug, clap::Args)]
@@ -105,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let prompt = tokenizer.encode(written, encoding).map_err(Failure::new)?;
     if prompt.is_empty() {
         return Err(Failure::usage(
-            "this model's texts begin with no token of their own; give a prompt",
+            "the prompt is empty and the model has no beginning-of-text token; give a prompt with -p",
         ));
     }
     let pattern = arguments.running.pattern(&model)?;
@@ -118,7 +123,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     if !pattern.is_ring() && prompt.len() > context as usize {
         return Err(Failure::new(format_args!(
-            "the prompt has {} tokens, the model's context {context}; a --window without a --stride takes prompts of any length",
+            "the prompt has {} tokens, the model's context {context}; \
+             a --window without a --stride allows prompts of any length",
             prompt.len()
         )));
     }
@@ -265,12 +271,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn people(report: &Report<'_>, generated: &Generated) -> String {
     let speed = |rate: Option<f64>| {
         rate.map_or_else(String::new, |rate| {
-            format!(", {} a second", format::significant(rate))
+            format!(", {} per second", format::significant(rate))
         })
     };
     let memory = &report.memory;
     format!(
-        "prompt: {}{}\ntext: {}{}; its end: {}{}\nmemory: {} of weights, {} of cache ({}), {} of steps\nby {}, logits {}\n",
+        "prompt: {}{}\ntext: {}{}; ended by {}{}\n\
+         memory: {} of weights, {} of cache ({}), {} of steps\nby {}, digest of logits {}\n",
         format::counted(report.prompt_tokens as u64, "token"),
         speed(report.prompt_tokens_per_second),
         format::counted(generated.tokens.len() as u64, "token"),

@@ -68,7 +68,7 @@ mod found {
 
 /// The reason why a build has no devices.
 #[cfg(not(feature = "cuda"))]
-pub(crate) const WITHOUT: &str = "this build has no CUDA: it was made without the feature `cuda`";
+pub(crate) const WITHOUT: &str = "this build has no CUDA: build it with the feature `cuda`";
 
 #[cfg(not(feature = "cuda"))]
 mod found {

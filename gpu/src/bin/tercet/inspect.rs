@@ -17,15 +17,16 @@ Examples:
   tercet inspect model.gguf --json | jq '.tensors[] | select(.bits_per_weight < 3) | .name'
   tercet inspect model.gguf --backend cuda
 
-The spark line counts values in equal ranges from min to max.
+The spark line is a histogram: it counts the values in equal ranges from min to max.
 
-With --backend cuda the device restores blocks, int8 and ternary codes and palettes, and the processor reads and counts; the figures are the \
-same, to the bit. What has no room on the device the processor does, and the report says so; packed two-bit codes (Hugging Face BitNet, \
-I2_S) it restores alone, and a model that holds nothing for the device is refused.
+With --backend cuda the device dequantizes blocks, int8 and ternary codes and palettes, and the processor reads and \
+counts. The figures are the same, bit for bit. The processor takes over what does not fit in device memory, and the \
+report says so. Only the processor dequantizes packed two-bit codes (Hugging Face BitNet, I2_S). A model without \
+anything for the device is refused.
 
 JSON (--json): format, bytes, values, metadata[] ([key, value]), tensors[] (name, shape, dtype, bytes, \
-bits_per_weight, decoded, values: null or min, max, abs_mean, zeros, not_finite, histogram[]), engine (that restored what is quantized), \
-engine_note (null, or why the processor did some of the work of the one asked for).";
+bits_per_weight, decoded, values: null or min, max, abs_mean, zeros, not_finite, histogram[]), engine (that restored \
+what is quantized), engine_note (null, or why the processor did some of the work of the one asked for).";
 
 /// List the tensors of a file with their types, ranges and histograms
 #[derive(Debug, clap::Args)]

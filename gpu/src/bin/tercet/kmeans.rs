@@ -23,19 +23,19 @@ Examples:
   tercet kmeans big.npy -k 1000 --mini-batch 4096 --representatives small.npy
   tercet kmeans big.npy -k 1000 --backend cuda
 
-Clusters are found in exact integers: the same data, options and seed give the same labels and centroids on every \
-machine and with any number of threads. int8 and uint8 data is taken as it is; floats are put on an int8 grid \
-first, which the report names. Inertia is that of the data itself.
+Clustering uses exact integers: the same data, options and seed give the same labels and centroids on every machine \
+and with any number of threads. int8 and uint8 data is used unchanged. Floats are first put on an int8 grid, which \
+the report describes. The inertia is that of the original data.
 
---centroids OUT.npy holds values in the data's own units, .safetensors the int8 codes and their scale, with which \
-`tercet assign` cuts up other data in the same way. --representatives OUT.npy holds for each cluster the nearest real \
-point; OUT.weights.npy and OUT.indices.npy beside it say how much it stands for and where it came from (.safetensors: \
-one file).
+--centroids OUT.npy holds the centroids in the data's own units. OUT.safetensors holds their int8 codes and scale, \
+with which `tercet assign` labels other data in the same way. --representatives OUT.npy holds the nearest real point \
+of each cluster. OUT.weights.npy and OUT.indices.npy next to it hold how many points each one stands for (their \
+weight) and its row in the data (.safetensors: one file).
 
-JSON (--json): data, points, dims, columns (null or names), k, seed, engine (that clustered), engine_note (null, or why it is not \
-the one asked for), iterations, stop (labels, inertia, tolerance or \
-iterations), inertia, inertia_codes, reseeded, empty, grid (scale, zero_point, exact, clipped, relative_error), \
-clusters[] (points, weight, radius, representative: null or a row), curve[] (restart, step, inertia in codes), files[], seconds.";
+JSON (--json): data, points, dims, columns (null or names), k, seed, engine (that clustered), engine_note (null, or \
+why it is not the one asked for), iterations, stop (labels, inertia, tolerance or iterations), inertia, \
+inertia_codes, reseeded, empty, grid (scale, zero_point, exact, clipped, relative_error), clusters[] (points, \
+weight, radius, representative: null or a row), curve[] (restart, step, inertia in codes), files[], seconds.";
 
 /// Cluster points: exact integer k-means, the same on every machine
 #[derive(Debug, clap::Args)]
@@ -176,7 +176,7 @@ fn picture(arguments: &Arguments, points: &Points) -> Result<Option<Picture>, Fa
             let picture: Picture = size.parse()?;
             if picture.values() != points.dims() {
                 return Err(Failure::usage(format_args!(
-                    "--image {size} has {} values, a point {}",
+                    "--image {size} has {} values but a point has {}",
                     picture.values(),
                     points.dims()
                 )));

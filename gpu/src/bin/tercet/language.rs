@@ -75,15 +75,15 @@ impl TryFrom<Names> for Running {
 
     fn try_from(names: Names) -> Result<Self, String> {
         let kind = |name: String| {
-            CacheType::from_name(&name).ok_or_else(|| format!("no cache is `{name}`"))
+            CacheType::from_name(&name).ok_or_else(|| format!("`{name}` is not a type of cache"))
         };
         let gate = |name: String| match name.as_str() {
             "relu2" => Ok(Gate::SquaredRelu),
             "silu" => Ok(Gate::Silu),
-            _ => Err(format!("no activation is `{name}`")),
+            _ => Err(format!("`{name}` is not an activation")),
         };
         if names.window == Some(0) || names.stride == Some(0) {
-            return Err("window and stride are 1 at least".to_owned());
+            return Err("window and stride must be at least 1".to_owned());
         }
         Ok(Self {
             window: names.window,
@@ -128,7 +128,7 @@ impl Running {
         match window.checked_add(pattern.sinks) {
             Some(end) if end <= config.context => Ok(pattern),
             _ => Err(Failure::usage(format_args!(
-                "--window {window} and --sinks {} reach past the {} positions that the model was trained for",
+                "--window {window} and --sinks {} together exceed the {} positions that the model was trained for",
                 pattern.sinks, config.context
             ))),
         }

@@ -61,22 +61,21 @@ use failure::Failure;
 const EXAMPLES: &str = "\
 Examples:
   tercet demo                                                  every format on real data
-  tercet inspect model.safetensors                             what is inside
-  tercet quantize model.safetensors -o model.gguf --to tq2_0   ternary blocks, ggml's bytes
-  tercet compare model.safetensors model.gguf                  what it cost, tensor by tensor
+  tercet inspect model.safetensors                             the tensors of a file
+  tercet quantize model.safetensors -o model.gguf --to tq2_0   ternary blocks, byte for byte as ggml's
+  tercet compare model.safetensors model.gguf                  the error of each tensor
   tercet import llama2.data -o model.gguf                      a model that llama.cpp runs
-  tercet kmeans images.npy -k 10 --report clusters.html        groups, with pictures
+  tercet kmeans images.npy -k 10 --report clusters.html        clusters, with charts
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
-  tercet generate stories15M.gguf -p \"Once upon a time\"        a text, the same on every machine
-  tercet train book.txt -o book.gguf                           a ternary model of a text
+  tercet generate stories15M.gguf -p \"Once upon a time\"        the same text on every machine
+  tercet train book.txt -o book.gguf                           a ternary model, trained on a text
   tercet chat SmolLM2.gguf                                     a conversation
   tercet bench --quick                                         how fast this machine is
   tercet info                                                  processor, instruction sets, GPUs
-  tercet tune                                                  which engine is the fastest
-  tercet verify                                                the same bits as everywhere
+  tercet tune                                                  which engine is the fastest here
+  tercet verify                                                whether all engines give the same bits
 
-Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 wrong usage, \
-130 interrupted.";
+Exit status: 0 success, 1 failure (one line on stderr, no half-written file), 2 wrong usage, 130 interrupted.";
 
 /// Low-bit models: ternary, int4 and int8 files that other programs open.
 #[derive(Debug, Parser)]
@@ -169,7 +168,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     Backend::chosen()?;
     if cli.threads.len() > 1 && !matches!(cli.command, Command::Bench(_)) {
         return Err(Failure::usage(
-            "--threads takes one number here; several are for `bench`",
+            "--threads takes one number here; only `tercet bench` takes several",
         ));
     }
     let threads = cli.threads.iter().max().copied();
@@ -177,7 +176,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         && threads.is_some_and(|threads| threads > 1)
     {
         return Err(Failure::usage(format_args!(
-            "the profile {} works on one thread",
+            "the profile {} uses one thread; leave out --threads",
             profile.name()
         )));
     }

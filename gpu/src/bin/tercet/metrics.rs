@@ -21,7 +21,7 @@ impl Metrics {
         if path.exists() {
             let path = path.display();
             return Err(Failure::new(format_args!(
-                "{path}: metrics are written to a new file, and this one is there"
+                "{path}: exists already; metrics need a new file, so name another"
             )));
         }
         Ok(Self {

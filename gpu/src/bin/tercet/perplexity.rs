@@ -21,22 +21,23 @@ Examples:
   tercet perplexity model.gguf book.txt
   tercet perplexity model.gguf book.txt --context 512 --llama-cpp    what llama-perplexity prints
   tercet perplexity model.gguf --tokens ids.txt --json
-  tercet perplexity model.gguf book.txt --record inputs.gguf         and how large the matrices' inputs are
+  tercet perplexity model.gguf book.txt --record inputs.gguf         records the sizes of inputs
 
-The text's tokens are cut into windows of the context, each with the token before it that begins texts, if the vocabulary has one; a \
-window begins with nothing remembered. Every token after a window's first is scored, once: the cost is an integer number of units of \
-2^-32 nats, so the sum is the same on every machine, in any order.
+The tokens of the text are cut into windows of the context's length. Each window begins with the beginning-of-text \
+token, if the vocabulary has one, and with an empty cache. Every token after the first of its window is scored once. \
+Its cost is an integer number of units of 2^-32 nats, so the sum is the same on every machine, in any order.
 
-A step takes 64 tokens, with --profile edge one, in the memory that a microcontroller would need.
+A step processes 64 tokens. With --profile edge it processes one, in the memory that a microcontroller would need.
 
---llama-cpp scores as llama-perplexity does, for a comparison with it alone: the second half of each whole window, whose first token is \
-replaced by the one that begins texts.
+--llama-cpp is only for comparisons with llama-perplexity and scores as it does: the second half of each whole \
+window, whose first token is replaced by the beginning-of-text token.
 
---record writes the sum of the squares of every input of every matrix to a GGUF file, in the form of llama-imatrix: \
-tercet quantize --to auto --importance takes it.
+--record writes the sum of the squares of every input of every matrix to a GGUF file in the format of llama-imatrix. \
+`tercet quantize --to auto --importance` reads it.
 
-JSON (--json): tokens (of the text), count (that were scored), bytes (that they stand for), sum (of costs, in units of 2^-32 nats), mean \
-(nats a token), perplexity, bits_per_byte, context, llama_cpp, cache, engine, engine_note, recorded (null or the number of matrices), seconds.";
+JSON (--json): tokens (of the text), count (that were scored), bytes (that they stand for), sum (of costs, in units \
+of 2^-32 nats), mean (nats a token), perplexity, bits_per_byte, context, llama_cpp, cache, engine, engine_note, \
+recorded (null or the number of matrices), seconds.";
 
 /// Measure how well a language model predicts a text
 #[derive(Debug, clap::Args)]
@@ -100,7 +101,7 @@ fn numbers(path: &Path, tokens: u32) -> Result<Vec<u32>, Failure> {
         .map(|word| match word.parse() {
             Ok(token) if token < tokens => Ok(token),
             _ => Err(Failure::new(format_args!(
-                "{}: there is no token {word}; the model has {tokens}",
+                "{}: there is no token {word}; the model has {tokens} tokens",
                 name(path)
             ))),
         })
@@ -188,7 +189,7 @@ fn score(
     };
     if windows.scored(tokens.len()) == 0 {
         return Err(Failure::new(format_args!(
-            "{}: {} are too few for windows of {context}",
+            "{}: {} are too few for windows of {context}; give a longer text or a smaller --context",
             name(source),
             format::counted(tokens.len() as u64, "token")
         )));
@@ -251,7 +252,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let text = match (&arguments.file, &arguments.tokens) {
         (Some(path), _) => Text::Of(path),
         (None, Some(path)) => Text::Tokens(path),
-        (None, None) => return Err(Failure::usage("give a FILE or --tokens")),
+        (None, None) => return Err(Failure::usage("give a FILE with text, or --tokens")),
     };
     let how = How {
         running: &arguments.running,
@@ -290,7 +291,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn people(report: &Report<'_>) -> String {
     format!(
-        "sum {} of 2^-32 nats over {}\nmean {:.6} nats a token, perplexity {:.4}, {:.4} bits a byte\n{} in windows of {}, cache {}, {} s by {}\n",
+        "sum {} of 2^-32 nats over {}\nmean {:.6} nats per token, perplexity {:.4}, {:.4} bits per byte\n\
+         {} in windows of {}, cache {}, {} s by {}\n",
         report.sum,
         format::counted(report.count, "token"),
         report.mean,

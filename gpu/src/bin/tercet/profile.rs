@@ -30,7 +30,7 @@ impl Profiled {
         if let Some(bytes) = self.edge_memory {
             if settings.profile != Profile::Edge {
                 return Err(Failure::usage(format_args!(
-                    "--edge-memory is for --profile edge, and the profile is {}",
+                    "--edge-memory needs --profile edge, but the profile is {}",
                     settings.profile.name()
                 )));
             }

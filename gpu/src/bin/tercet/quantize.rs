@@ -23,40 +23,45 @@ Examples:
   tercet quantize model.safetensors -o model.gguf --to tq2_0
   tercet quantize model.safetensors -o model.gguf --to tq1_0 --rule optimal --exclude '*embed*'
   tercet quantize model.safetensors -o small.gguf --to auto --bits 3.5
-  tercet quantize model.gguf -o small.gguf --to auto --bits 3.5 --importance inputs.gguf    of tercet perplexity --record
+  tercet quantize model.gguf -o small.gguf --to auto --bits 3.5 --importance inputs.gguf
   tercet quantize model.safetensors -o int8.safetensors --to int8 --per row --grid affine
   tercet quantize model.safetensors -o small.safetensors --to palette:4 --per rows:64
   tercet quantize model.safetensors -o small.safetensors --to palette:3 --importance squares.safetensors
   tercet quantize weights.npy -o weights.gguf --to q4_0 --json
   tercet quantize model.safetensors -o model.gguf --to tq2_0 --backend cuda
-  tercet quantize llama.gguf -o llama-q4.gguf --to q4_0 --perplexity book.txt    a language model, and what it costs
+  tercet quantize llama.gguf -o llama-q4.gguf --to q4_0 --perplexity book.txt    with its perplexity
 
-Formats of GGUF (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, auto; \
-q4_k and q6_k are read (tercet dequantize), not written. \
-Formats of safetensors (OUT ends in .safetensors): int8 and ternary (a byte a code), bitnet-hf (four codes a byte), palette:1 to palette:8 (indices of that many bits \
-into int8 codebooks with the least squared error there is).
+GGUF formats (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, auto. q4_k and q6_k can be read \
+(tercet dequantize) but not written.
 
-auto gives each tensor the format, of tq1_0, tq2_0, q2_0, q4_0, q8_0 and f16, with which the total squared error is least within --bits, and reports how much \
-of that error another choice could save at most. With --importance it is the relative squared error of each matrix' \
-products that is added up, estimated by the mean square of what each weight is multiplied with; an embedding or a head of which FILE says nothing counts all its \
-weights alike.
+Safetensors formats (OUT ends in .safetensors): int8 and ternary (one byte per code), bitnet-hf (four codes per \
+byte), palette:1 to palette:8 (indices of that many bits into int8 codebooks with the least possible squared error).
 
-A tensor whose rows the format's blocks do not divide goes to a fallback type, as in llama.cpp, and the report says \
-so. A palette is shown beside what the same tensor would lose in q4_0 and q8_0. Tensors of fewer than two dimensions are copied unless --include names them.
+auto chooses a format for each tensor (tq1_0, tq2_0, q2_0, q4_0, q8_0 or f16) so that the total squared error is \
+smallest within --bits. It reports how much of that error another choice could save at most. With --importance FILE \
+(from tercet perplexity --record), it adds up the relative squared errors of the products of the matrices \
+instead, estimated from the mean square of each weight's inputs. If FILE says nothing about an embedding or a head, \
+all its weights count alike.
 
-A GGUF file of a language model (llama, bitnet) gives one that runs: metadata and vocabulary are kept, norms and biases stay as they are, the \
-format is for the matrices of the layers, and the embedding and a head of its own become q8_0 with one scale a row. Matrices of a \
-bitnet get one scale each in ternary formats, unless --rule says otherwise: values that are -s, 0 and s keep it, others take their mean \
-magnitude. --perplexity scores a text with the model before and after, as tercet perplexity does.
+If the rows of a tensor do not divide into blocks of the format, the tensor gets a fallback type, as in llama.cpp, \
+and the report says so. For a palette, the report also shows the errors that the same tensor would have in q4_0 and \
+q8_0. Tensors of fewer than two dimensions are copied unless --include names them.
 
-With --backend cuda the device quantizes and encodes, and the processor reads, writes and measures; the file is the same, \
-byte for byte. What has no room on the device the processor does, and the report says so. bitnet-hf is made by the processor alone.
+From a GGUF file of a language model (llama, bitnet), the command makes one that runs. Metadata, vocabulary, norms \
+and biases are kept. The format is for the matrices of the layers; the embedding and a separate head become q8_0 \
+with one scale per row. In ternary formats each matrix of a bitnet gets one scale unless --rule says otherwise: s, \
+if all values are -s, 0 and s, else their mean magnitude. --perplexity scores a text with the model before and \
+after, as tercet perplexity does.
 
-JSON (--json): tensors[] (name, shape, from, to, engine (null where copied), bits_per_weight, relative_error, sqnr_db, flushed, \
-beside[] (format, bits_per_weight, relative_error), note), \
-bytes_before, bytes_after, bits_per_weight, engine, engine_note (null, or why the processor did some of its work), \
-auto (null or bits, squared_error, gap, weighed), seconds, megabytes_per_second; with --perplexity also perplexity (tokens, count, context, \
-before and after, each with sum, mean, perplexity, bits_per_byte).";
+With --backend cuda the device quantizes and encodes, and the processor reads, writes and measures. The file is the \
+same, byte for byte. The processor takes over what does not fit in device memory, and the report says so. Only the \
+processor makes bitnet-hf.
+
+JSON (--json): tensors[] (name, shape, from, to, engine (null where copied), bits_per_weight, relative_error, \
+sqnr_db, flushed, beside[] (format, bits_per_weight, relative_error), note), bytes_before, bytes_after, \
+bits_per_weight, engine, engine_note (null, or why the processor did some of its work), auto (null or bits, \
+squared_error, gap, weighed), seconds, megabytes_per_second; with --perplexity also perplexity (tokens, count, \
+context, before and after, each with sum, mean, perplexity, bits_per_byte).";
 
 /// Quantize a model: safetensors, npy or GGUF in, GGUF or safetensors out
 #[derive(Debug, clap::Args)]
@@ -149,7 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let model = Model::open(&arguments.input)?;
     if engine.is_device() && matches!(coded_values(&model, &options), Ok(0)) {
         return Err(Failure::usage(format_args!(
-            "--backend {CUDA}: {} holds nothing that is quantized so: leave out --backend, or name an instruction set",
+            "--backend {CUDA}: {} has no tensor that this quantizes; leave out --backend, or name an instruction set",
             model.path().display()
         )));
     }
@@ -275,7 +280,7 @@ fn people(report: &Report) -> String {
     }
     let note = report.engine_note.as_ref();
     let note = note.map_or_else(String::new, |note| {
-        format!("partly by the processor: {note}\n")
+        format!("the processor did part of the work: {note}\n")
     });
     let quantized = match report.bits_per_weight {
         0.0 => "nothing quantized, see the notes".to_owned(),

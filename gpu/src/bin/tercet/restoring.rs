@@ -49,7 +49,8 @@ pub(crate) fn amounts<const N: usize>(
             _ => "hold",
         };
         return Err(Failure::usage(format_args!(
-            "--backend {CUDA}: {} {there} nothing that a device restores: leave out --backend, or name an instruction set",
+            "--backend {CUDA}: {} {there} nothing that a device restores; \
+             leave out --backend, or name an instruction set",
             paths.join(" and ")
         )));
     }
@@ -59,6 +60,6 @@ pub(crate) fn amounts<const N: usize>(
 /// Returns a line with the reason why the engine did not restore everything.
 pub(crate) fn note(note: Option<&str>) -> String {
     note.map_or_else(String::new, |note| {
-        format!("partly by the processor: {note}\n")
+        format!("the processor did part of the work: {note}\n")
     })
 }

@@ -7,8 +7,8 @@ use tercet_core::model::Sampler;
 fn within(text: &str, range: impl Fn(f32) -> bool, words: &str) -> Result<f32, String> {
     match text.parse() {
         Ok(number) if range(number) => Ok(number),
-        Ok(_) => Err(format!("it is {words}")),
-        Err(_) => Err("it is no number".to_owned()),
+        Ok(_) => Err(format!("it must be {words}")),
+        Err(_) => Err("it is not a number".to_owned()),
     }
 }
 

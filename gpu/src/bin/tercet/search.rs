@@ -20,15 +20,17 @@ Examples:
   tercet search base.npy queries.npy --indices hits.npy --scores scores.npy
   tercet search base.npy queries.npy -k 100 --backend cuda
 
-BASE and QUERIES are npy, CSV, safetensors or GGUF files (FILE:TENSOR where there are several tensors), one row a \
-point. Every row is compared with every query: hits are the exact nearest of the storage, ties going to the lower \
-row. recall is the part of the hits of an exact f32 search that was found; it costs that search.
+BASE and QUERIES are npy, CSV, safetensors or GGUF files (FILE:TENSOR if there are several tensors), with one point \
+per row. Every row is compared with every query, so the hits are the exact nearest rows in the chosen storage; of \
+equal scores, the lower row comes first. recall is the share of the hits of an exact f32 search that were found; \
+computing it takes that f32 search (--no-recall skips it).
 
-Integers from -128 to 127 are held by int8 as they are. Of other values int8 and ternary hold codes: for cosine with \
-a scale for each row, for dot with one for the base, for l2 on one grid of base and queries.
+int8 storage holds integers from -128 to 127 unchanged. int8 and ternary storage hold codes of other values: with \
+one scale per row for cosine, one scale for the base for dot, and one grid for base and queries for l2.
 
 JSON (--json): rows, dims, queries, metric, storage, storage_bytes, exact (no value was rounded), reranked \
-(candidates a query, or null), recall (or null), engine (that searched), engine_note (null, or why it is not the one asked for), hits[][] (index, score). The score of l2 is the squared distance.";
+(candidates a query, or null), recall (or null), engine (that searched), engine_note (null, or why it is not the one \
+asked for), hits[][] (index, score). The score of l2 is the squared distance.";
 
 /// Queries shown to people.
 const SHOWN: usize = 20;
@@ -113,7 +115,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         recall: !arguments.no_recall && arguments.threshold.is_none(),
     };
     if arguments.indices.is_some() && arguments.indices == arguments.scores {
-        return Err(Failure::usage("--indices and --scores name the same file"));
+        return Err(Failure::usage(
+            "--indices and --scores name the same file; name two",
+        ));
     }
     let base = Points::open(&arguments.base, &ReadOptions::default())?;
     let queries = Points::open(&arguments.queries, &ReadOptions::default())?;
@@ -150,7 +154,7 @@ fn people(report: &SearchReport) -> String {
         report.metric,
     );
     if let Some(candidates) = report.reranked {
-        text += &format!("reranked  {candidates} candidates a query, by f32\n");
+        text += &format!("reranked  {candidates} candidates per query, by f32\n");
     }
     if let Some(recall) = report.recall {
         text += &format!("recall    {recall:.4}\n");
@@ -173,7 +177,7 @@ fn people(report: &SearchReport) -> String {
             1 => "1 more query".to_owned(),
             more => format!("{more} more queries"),
         };
-        text += &format!("… {more}: --json or --indices has all\n");
+        text += &format!("… {more}; --json and --indices give all of them\n");
     }
     text
 }

@@ -17,16 +17,17 @@ use crate::{format, output};
 const EXAMPLES: &str = "\
 Examples:
   tercet tokenize model.gguf 'Once upon a time'
-  tercet tokenize model.gguf --file chat.txt --special          with <|im_start|> and the like as tokens
+  tercet tokenize model.gguf --file chat.txt --special          <|im_start|> and the like are tokens
   tercet tokenize model.gguf - --json < text | jq '.tokens[].id'
   tercet tokenize model.gguf --decode 1 9038 2501 263 931
 
-Tokens are llama.cpp's, for tokenizers of kind llama (SPM) and gpt2 (byte-level BPE with the pre-tokenizers gpt-2, smollm, llama-bpe, qwen2 \
-and those that cut as they do). Pieces are shown with quotes, control characters and bytes that are no characters as escapes. Decoding \
-writes the bytes as they are, and a line break after them on a terminal only.
+Tokens are the same as llama.cpp's, for tokenizers of kind llama (SPM) and gpt2 (byte-level BPE with the \
+pre-tokenizers gpt-2, smollm, llama-bpe, qwen2 and those that cut texts as they do). In the pieces shown, quotes, \
+control characters and bytes that are not characters are escaped. --decode writes the bytes unchanged; only on a \
+terminal a line break follows.
 
-JSON (--json): bytes, count, tokens[] (id, piece, kind); of --decode: count, text. In piece and text, bytes that are no characters are \
-U+FFFD.";
+JSON (--json): bytes, count, tokens[] (id, piece, kind); of --decode: count, text. In piece and text, bytes that are \
+no characters are U+FFFD.";
 
 /// Show the tokens that a GGUF model makes of a text, or the text of tokens
 #[derive(Debug, clap::Args)]

@@ -20,7 +20,7 @@ impl Trace {
         if path.exists() {
             let path = path.display();
             return Err(Failure::new(format_args!(
-                "{path}: a trace is written to a new file, and this one is there"
+                "{path}: exists already; a trace needs a new file, so name another"
             )));
         }
         let recorder = Recorder::start().map_err(Failure::new)?;

@@ -22,7 +22,7 @@ pub(crate) fn percentile(percent: f64) -> Result<RangeRule, Failure> {
         true => Ok(RangeRule::Percentile {
             ppm: (percent * 10_000.0).round().max(1.0) as u32,
         }),
-        false => Err(Failure::usage("--percent lies above 0 and at most at 100")),
+        false => Err(Failure::usage("--percent must be above 0 and at most 100")),
     }
 }
 

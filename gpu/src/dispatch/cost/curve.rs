@@ -52,13 +52,13 @@ impl Point {
 #[non_exhaustive]
 pub enum CurveError {
     /// There is no point.
-    #[error("a curve of no points")]
+    #[error("a curve must have points")]
     Empty,
     /// An amount of 0 or one that occurs twice: zero takes no time, and points have different amounts.
-    #[error("a curve with the amount {0} more than once, or 0")]
+    #[error("a curve has the amount {0}, which is 0 or occurs more than once")]
     Amount(u64),
     /// An invalid time.
-    #[error("a curve with a time of {0} s")]
+    #[error("a curve has a time of {0} s")]
     Seconds(f64),
 }
 

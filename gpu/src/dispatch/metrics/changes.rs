@@ -165,20 +165,22 @@ fn less_of(bound: Option<Bound>, predicted: &Prediction, job: &Job) -> Option<(f
         Bound::Launch => Some((
             predicted.launch / total * (1.0 - 1.0 / BATCH),
             format!(
-                "{elements} elements a call are mostly starts: put several requests into one call (`batch::Queue`)"
+                "calls of {elements} elements mostly start: \
+                 put several requests into one call (`batch::Queue`)"
             ),
         )),
         Bound::Transfer => Some((
             predicted.transfer / total,
             format!(
-                "{elements} elements a call are mostly copies: keep data resident (`cache::Cache`)"
+                "calls of {elements} elements mostly copy: keep data resident (`cache::Cache`)"
             ),
         )),
         // Only the caller knows what fewer bytes or less work would save: at most the time beyond the other parts.
         Bound::Memory => Some((
             0.5 * less(predicted.memory, predicted.compute) / total,
             format!(
-                "{elements} elements a call are mostly reading and writing: a format of half the bits a value moves half of the bytes"
+                "calls of {elements} elements mostly read and write: \
+                 a format with half the bits per value moves half the bytes"
             ),
         )),
         Bound::Compute => None,

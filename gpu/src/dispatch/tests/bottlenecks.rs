@@ -87,7 +87,7 @@ fn what_mostly_starts_is_to_be_put_together() {
     assert_eq!(report.bound, Some(Bound::Launch));
     let (text, saves) = change(&report);
     assert!(
-        text.starts_with("assign: 1000 elements a call are mostly starts: put several"),
+        text.starts_with("assign: calls of 1000 elements mostly start: put several"),
         "{text}"
     );
     assert!(saves > 0.9 && saves < 1.0, "{saves}");
@@ -108,7 +108,7 @@ fn what_mostly_crosses_is_to_stay() {
     let report = report(Engine::Cuda, cost);
     assert_eq!(report.bound, Some(Bound::Transfer));
     let (text, saves) = change(&report);
-    assert!(text.contains("mostly copies: keep data resident"), "{text}");
+    assert!(text.contains("mostly copy: keep data resident"), "{text}");
     // A millisecond of copies, 5 µs of memory, one of starting.
     assert!((saves - 1000.0 / 1006.0).abs() < 1e-6, "{saves}");
 }
@@ -118,7 +118,7 @@ fn what_mostly_reads_is_to_be_smaller() {
     let report = report(Engine::Threads, Cost::constant(1e-6, 5e6, 1e9));
     assert_eq!(report.bound, Some(Bound::Memory));
     let (text, saves) = change(&report);
-    assert!(text.contains("half the bits a value"), "{text}");
+    assert!(text.contains("half the bits per value"), "{text}");
     assert!(saves > 0.49 && saves < 0.5, "{saves}");
 }
 

@@ -44,7 +44,7 @@ fn what_a_device_has_no_step_for_stays_with_the_processor_whoever_is_wished() {
         assert_ne!(dispatcher.choice(&job), Some(Engine::Cuda));
         let explained = dispatcher.explain(&job).to_string();
         assert!(
-            explained.contains("a device has no step for it"),
+            explained.contains("the device has no kernel for it"),
             "{explained}"
         );
         // A caller that asks for the device gets it tried, and the reason if it fails.
@@ -254,7 +254,7 @@ fn without_a_device_it_is_told_once_and_the_processor_goes_on() {
             .decode(tercet_core::block::Format::Q8_0, &[0; 34], &mut out);
     assert_eq!(
         error.unwrap_err().to_string(),
-        "cuda is not to be had: not in this test"
+        "cuda is not available: not in this test"
     );
 }
 

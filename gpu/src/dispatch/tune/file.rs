@@ -42,7 +42,7 @@ pub enum TuningError {
         source: io::Error,
     },
     /// The content is not that of a tuning file.
-    #[error("{}: no tuning file: {reason}", path.display())]
+    #[error("{}: not a tuning file: {reason}", path.display())]
     Broken {
         /// The file.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum TuningError {
         reason: String,
     },
     /// The file belongs to another machine.
-    #[error("{}: of another machine: {difference}", path.display())]
+    #[error("{}: from another machine: {difference}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -111,7 +111,7 @@ impl Tuning {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
             Ok(data) if data.len() > LARGEST => {
-                return Err(broken(format!("{} bytes", data.len())));
+                return Err(broken(format!("it has {} bytes", data.len())));
             }
             Ok(_) => {}
         }

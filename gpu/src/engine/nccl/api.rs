@@ -111,7 +111,7 @@ impl Api {
             let words = (self.ncclGetErrorString)(code);
             (!words.is_null()).then(|| CStr::from_ptr(words).to_string_lossy())
         };
-        let words = words.unwrap_or("no words for it".into());
+        let words = words.unwrap_or("no description".into());
         does_not_work(format!("{call} failed: {words} ({code})"))
     }
 }
@@ -153,7 +153,7 @@ fn open() -> Result<Api, CudaError> {
         .map_err(|failure| api.failed("ncclGetVersion", failure))?;
     let (least, name) = NEEDED;
     if version < least {
-        let reason = format!("it is of version code {version}; {name} or newer is needed");
+        let reason = format!("it has version code {version}; {name} or newer is needed");
         return Err(does_not_work(reason));
     }
     Ok(api)

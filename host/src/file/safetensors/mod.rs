@@ -269,7 +269,9 @@ impl Writer {
                 "dtype": dtype, "shape": part.shape, "data_offsets": [offset, end],
             });
             if part.name == "__metadata__" || header.insert(part.name.clone(), info).is_some() {
-                return Err(unsupported("another tensor of the output has this name".into()));
+                return Err(unsupported(
+                    "another tensor of the output has this name".into(),
+                ));
             }
             spans[index] = (offset, end);
             offset = end;

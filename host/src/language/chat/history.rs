@@ -42,7 +42,8 @@ impl History {
         let alternate = behind.iter().map(|message| message.role);
         if !behind.len().is_multiple_of(2) || !alternate.eq(turns.take(behind.len())) {
             return Err(Error::options(
-                "the messages must be at most one system message, then questions of the user and answers of the assistant in turn",
+                "the messages must be at most one system message, then questions of the user \
+                 and answers of the assistant in turn",
             ));
         }
         if !left_out.is_multiple_of(2) || left_out > behind.len() {
@@ -100,7 +101,8 @@ impl History {
             if tokens.len() > context {
                 let tokens = tokens.len();
                 return Err(Error::options(format!(
-                    "the message needs {tokens} tokens with the template and the system message, but there is room for {context}; shorten it"
+                    "the message needs {tokens} tokens with the template and the system message, \
+                     but there is room for {context}; shorten it"
                 )));
             }
             self.left_out = left_out;

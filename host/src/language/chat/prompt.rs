@@ -59,7 +59,9 @@ impl<'t> Prompts<'t> {
     pub fn tokens(&self, messages: &[Message]) -> Result<Vec<u32>, Error> {
         let said = messages.iter().map(|message| message.content.as_str());
         let signs = Signs::beside(said.chain([self.template.source()])).ok_or_else(|| {
-            Error::options("the messages use every character that is reserved to mark control tokens")
+            Error::options(
+                "the messages use every character that is reserved to mark control tokens",
+            )
         })?;
         let marked = messages.iter().map(|message| {
             let content = self.controls.marked(&message.content, signs);

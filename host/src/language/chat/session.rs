@@ -104,7 +104,9 @@ impl<O: Serialize + DeserializeOwned> Session<O> {
             serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
         if session.tercet_chat != 1 {
             let version = session.tercet_chat;
-            return Err(bad(format!("its version is {version}, but only version 1 is known")));
+            return Err(bad(format!(
+                "its version is {version}, but only version 1 is known"
+            )));
         }
         if !session.model.is(model) {
             let (own, given) = (&session.model, &model);

@@ -145,7 +145,7 @@ fn refused(path: &Path, error: &minijinja::Error) -> Error {
         ErrorKind::OutOfFuel => format!("it does not end within {FUEL} steps"),
         // With a date in it, the same conversation would be another text tomorrow.
         ErrorKind::UnknownFunction if detail.contains("strftime_now") => {
-            "it asks for today's date (`strftime_now`), which templates do not get here: the same conversation is the same text on every day"
+            "it asks for today's date (`strftime_now`), which is not given: the same conversation is the same text on every day"
                 .to_owned()
         }
         kind if detail.is_empty() => kind.to_string(),

@@ -150,7 +150,9 @@ impl Header {
             true => match word(1)? {
                 1 => 1,
                 other => {
-                    return Err(format!("version {other} is not supported; versions 0 and 1 are"));
+                    return Err(format!(
+                        "version {other} is not supported; versions 0 and 1 are"
+                    ));
                 }
             },
         };

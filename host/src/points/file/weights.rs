@@ -22,7 +22,9 @@ pub fn read_weights(spec: &str, rows: usize, options: &ReadOptions) -> Result<Ve
     };
     if values.len() != rows {
         let count = values.len();
-        return Err(refuse(format!("there are {count} weights for {rows} points; one weight per point is needed")));
+        return Err(refuse(format!(
+            "there are {count} weights for {rows} points; one weight per point is needed"
+        )));
     }
     let mut weights = Vec::with_capacity(rows);
     for (row, value) in values.iter().enumerate() {

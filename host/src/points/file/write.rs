@@ -143,7 +143,10 @@ pub fn side_files(path: &Path) -> [PathBuf; 2] {
 /// [`Output::create`].
 pub fn write_labels(to: Destination<'_>, labels: &[u32]) -> Result<u64, Error> {
     if extension(to.path) != "npy" {
-        return Err(Error::unsupported(to.path, "labels are written to .npy; name such an output"));
+        return Err(Error::unsupported(
+            to.path,
+            "labels are written to .npy; name such an output",
+        ));
     }
     if let Some(label) = labels.iter().find(|&&label| i32::try_from(label).is_err()) {
         let reason = format!("label {label} does not fit int32");

@@ -54,7 +54,7 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
         out,
         &heading,
         "G multiply-adds/s",
-        "multiply-adds a byte that must be moved",
+        "multiply-adds per byte that must be moved",
     );
     for value in up.ticks(10.0, 8) {
         field.level(out, up.at(value), &plot::number(value));

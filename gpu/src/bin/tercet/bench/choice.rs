@@ -36,7 +36,7 @@ impl FromStr for Backends {
         };
         let Some(isa) = Isa::from_name(text) else {
             return Err(format!(
-                "no instruction set; here are {}, and {CUDA}",
+                "not an instruction set; choose one of {}, or {CUDA}",
                 names()
             ));
         };
@@ -74,7 +74,9 @@ impl FromStr for Size {
             .and_then(|count| count.checked_mul(unit))
             .filter(|values| (1..=MOST).contains(values))
             .map(Self)
-            .ok_or_else(|| "not a number of values from 1 to 4Gi, as 100K, 1M or 16Mi".to_owned())
+            .ok_or_else(|| {
+                "not a number of values from 1 to 4Gi, such as 100K, 1M or 16Mi".to_owned()
+            })
     }
 }
 

@@ -25,28 +25,31 @@ use crate::progress::Steps;
 const EXAMPLES: &str = "\
 Examples:
   tercet bench --quick                                   every operation on a million values, in seconds
-  tercet bench --report speed                            minutes; speed/bench.html shows it in pictures
-  tercet bench --op matvec search --backend all          two kinds, each instruction set side by side
+  tercet bench --report speed                            takes minutes; speed/bench.html has charts
+  tercet bench --op matvec search --backend all          two operations, each instruction set
   tercet bench --op \"k-means\" --threads 1,2,4,8 --json   scaling over threads
-  tercet bench --backend cuda --op encode matmat         the first CUDA device beside the scalar engine
+  tercet bench --backend cuda --op encode matmat         the first CUDA device next to scalar code
   tercet bench --list                                    operations and sizes, without measuring
 
-Every contender's result is compared with that of the scalar engine before it is timed. They are timed in turns; the \
-table shows each one's best time. The speed-up is over the scalar engine on one thread. The roofline is the least time \
-that the bytes and the products need by this machine's own ceilings, measured in the same run: memory at the case's \
-working set, and the multiply-adds of the contender's instruction set (of the best one here where it has none). Other load on the machine shows in all of it.
+Each contender's result is compared with the scalar engine's before any timing. The contenders take turns, and the \
+table shows each one's best time. The speed-up is relative to the scalar engine on one thread. The roofline is the \
+shortest time in which this machine could move the bytes and do the multiply-adds. Its limits are measured in the \
+same run: the memory bandwidth at the case's working set, and the multiply-adds per second of the contender's \
+instruction set (of the best one here if it has none). Other load on the machine affects all of these figures.
 
-A CUDA device works on data that stays there, and its times are those of its own events, what the processor does between kernels \
-included. Its roofline is the case's bytes by a copy within the device's memory of the same working set, measured in the same run; \
-multiply-adds do not count. Operations that it has no kernel for have no row of it.
+A CUDA device works on data that stays in its memory. Its times come from its own events and include the processor's \
+work between kernels. Its roofline is the time to move the case's bytes as fast as a copy within device memory of \
+the same working set, measured in the same run; multiply-adds do not count. Operations without a kernel for the \
+device have no row for it.
 
-JSON (--json, and bench.json of --report): version, date, machine (processor, threads, system, architecture, backends), \
-quick, bandwidth[] (bytes, threads, and plain and streamed bytes a second of read, write, copy, narrow, widen), peaks[] \
-(backend, threads, multiply-adds a second of f32, int8, ternary), device (null, or as in `tercet info`, and copies[] (bytes, \
-bytes_per_second), and transfers (null, or bytes, to_device_bytes_per_second, from_device_bytes_per_second)), results[] (operation, size, values, engine, backend, threads (0 on a device), device (whether it is one), \
-seconds, median_seconds, samples, values_per_second, bytes, bytes_per_second, products, arithmetic, \
-products_per_second, attainable_seconds, bound, roofline, speedup, peak_memory, added_memory), left_out[] (what the device had no \
-room for), files[], seconds.";
+JSON (--json, and bench.json of --report): version, date, machine (processor, threads, system, architecture, \
+backends), quick, bandwidth[] (bytes, threads, and plain and streamed bytes a second of read, write, copy, narrow, \
+widen), peaks[] (backend, threads, multiply-adds a second of f32, int8, ternary), device (null, or as in `tercet \
+info`, and copies[] (bytes, bytes_per_second), and transfers (null, or bytes, to_device_bytes_per_second, \
+from_device_bytes_per_second)), results[] (operation, size, values, engine, backend, threads (0 on a device), device \
+(whether it is one), seconds, median_seconds, samples, values_per_second, bytes, bytes_per_second, products, \
+arithmetic, products_per_second, attainable_seconds, bound, roofline, speedup, peak_memory, added_memory), \
+left_out[] (what the device had no room for), files[], seconds.";
 
 /// Time every operation on this machine, engines side by side, against its limits
 #[derive(Debug, clap::Args)]

@@ -104,8 +104,8 @@ impl Results {
                 ),
                 fact(
                     "roofline",
-                    "the least time by this machine's bandwidth at the working set, or by its multiply-adds, over the best time; \
-                     on a device by a copy there"
+                    "the shortest time that this machine's bandwidth at the working set, or its multiply-adds, allow, \
+                     divided by the best time; on a device, that of a copy there"
                         .to_owned(),
                 ),
             ]

@@ -22,29 +22,32 @@ use talk::{Talk, Totals};
 
 const EXAMPLES: &str = "\
 Examples:
-  tercet chat SmolLM2-135M-Instruct.gguf                                     a line is a message, Ctrl-C ends an answer, Ctrl-D the talk
+  tercet chat SmolLM2-135M-Instruct.gguf                                     each line is a message
   tercet chat model.gguf --system \"Answer in one sentence.\" --temp 0.7 --seed 3
   tercet chat model.gguf -p \"What is a comet?\" -n 200                        one answer
-  tercet chat model.gguf --save talk.json --with-cache                       kept after each answer
-  tercet chat model.gguf --resume talk.json --save talk.json --with-cache    goes on where it was, at once
-  tercet chat model.gguf --json < questions.txt > answers.jsonl              a line of JSON for each line
+  tercet chat model.gguf --save talk.json --with-cache                       saves each answer
+  tercet chat model.gguf --resume talk.json --save talk.json --with-cache    continues at once
+  tercet chat model.gguf --json < questions.txt > answers.jsonl              a line of JSON per line
 
-The model's own template (the key tokenizer.chat_template of its file, in Jinja) makes a text of all that was said. Its control tokens are \
-tokens; those that stand in messages are text. What the cache holds of that text is not taken in again, and no answer depends on it: as those \
-of generate, answers depend on the model's file, the messages and the options above --backend alone.
+The model's own chat template (Jinja, under the key tokenizer.chat_template of its file) turns the conversation into \
+a prompt. Control tokens of the template are read as tokens; those inside messages are read as plain text. Tokens of \
+the prompt that the cache already holds are not processed again. This never changes an answer: as with generate, \
+answers depend only on the model file, the messages and the options listed above --backend.
 
-Where messages and N tokens more are longer than the context, the oldest questions are left out with their answers, and that is told on \
-stderr; the system message stays. With a --window without a --stride nothing is left out.
+If the messages and N more tokens are longer than the context, the oldest questions and their answers are left out, \
+and a line on stderr says so. The system message stays. With a --window but no --stride nothing is left out.
 
-An interrupt while an answer comes ends the answer, which stays what it is; a second one, or one while nothing comes, ends the command.
+An interrupt (Ctrl-C) during an answer ends the answer, and its text so far stays part of the conversation. A second \
+one, or one while no answer is being written, ends the command, as Ctrl-D does.
 
-A session has messages, the options above --template and the model file's digest; options that are given with --resume go before its own. \
-The cache beside it is in FILE.cache, as safetensors.
+A session (--save) holds the messages, the options listed above --template and the digest of the model file. Options \
+given with --resume override the saved ones. --with-cache writes the cache to FILE.cache next to the session, in \
+safetensors format.
 
-JSON (--json), an object a line for each answer: text, tokens[], end (token, length, context or interrupt), digest (of the logits, as of \
-generate), prompt_tokens, cached_tokens (of them, in the cache before), dropped_messages, prompt_seconds, prompt_tokens_per_second (not \
-cached), decode_seconds, decode_tokens_per_second, drafted_tokens and accepted_tokens (proposed by --lookup or --draft and taken in, and \
-of these drawn).";
+JSON (--json), an object a line for each answer: text, tokens[], end (token, length, context or interrupt), digest \
+(of the logits, as of generate), prompt_tokens, cached_tokens (of them, in the cache before), dropped_messages, \
+prompt_seconds, prompt_tokens_per_second (not cached), decode_seconds, decode_tokens_per_second, drafted_tokens and \
+accepted_tokens (proposed by --lookup or --draft and taken in, and of these drawn).";
 
 /// Tokens of an answer if neither the command nor the session gives a number.
 const TOKENS: usize = 512;
@@ -98,9 +101,9 @@ pub(crate) struct Arguments {
 
 fn tokens(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("an answer has a token at least".to_owned()),
+        Ok(0) => Err("an answer has at least one token".to_owned()),
         Ok(number) => Ok(number),
-        Err(_) => Err("it is no number of tokens".to_owned()),
+        Err(_) => Err("it is not a number of tokens".to_owned()),
     }
 }
 
@@ -116,7 +119,7 @@ impl Arguments {
     /// Refuses `--with-cache` without a file.
     fn check(&self) -> Result<(), Failure> {
         match (self.with_cache, &self.save, &self.resume) {
-            (true, None, None) => Err(Failure::usage("--with-cache goes with --save or --resume")),
+            (true, None, None) => Err(Failure::usage("--with-cache needs --save or --resume")),
             _ => Ok(()),
         }
     }
@@ -157,7 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         None => Template::of(&file)?.ok_or_else(|| {
             Failure::new(format_args!(
-                "{}: it has no template of conversations (key {TEMPLATE_KEY}); --template names a file with one",
+                "{}: it has no template for chats (key {TEMPLATE_KEY}); --template names a file with one",
                 name(&arguments.model)
             ))
         })?,

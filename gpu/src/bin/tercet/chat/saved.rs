@@ -115,7 +115,7 @@ impl Files<'_> {
                 match beside.exists() {
                     true => kept = Some(Kept::open(&beside)?),
                     false => eprintln!(
-                        "no cache is beside {}: its messages are taken in anew",
+                        "there is no cache next to {}: its messages are processed again",
                         crate::language::name(resume)
                     ),
                 }

@@ -96,7 +96,7 @@ impl Talk<'_> {
             };
             if prompt.dropped > 0 {
                 eprintln!(
-                    "the context of {context} tokens is full: from now on without the {} oldest messages",
+                    "the context of {context} tokens is full: the {} oldest messages are left out from now on",
                     prompt.dropped
                 );
             }
@@ -231,11 +231,11 @@ impl Totals {
         }
         let speed = |tokens, seconds| {
             rate(tokens, seconds).map_or_else(String::new, |rate| {
-                format!(", {} a second", format::significant(rate))
+                format!(", {} per second", format::significant(rate))
             })
         };
         format!(
-            "{}: {} taken in{}, {} in the cache already; {} drawn{}{}\n",
+            "{}: {} processed{}, {} already in the cache; {} drawn{}{}\n",
             format::counted(self.answers as u64, "answer"),
             format::counted(self.taken as u64, "token"),
             speed(self.taken, self.prompt),

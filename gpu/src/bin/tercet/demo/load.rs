@@ -52,7 +52,11 @@ fn paletted(model: &Model, tensor: &Tensor<'_>) -> Result<Paletted, Failure> {
     let shape = get(model, &format!("{name}_palette_shape"))?;
     let shape: Vec<usize> = elements(shape.bytes, |dim| i64::from_le_bytes(dim) as usize);
     let &[rows, cols] = shape.as_slice() else {
-        return Err(unreadable(model, name, "a palette that is no matrix"));
+        return Err(unreadable(
+            model,
+            name,
+            "the palette is not that of a matrix",
+        ));
     };
     let bits = codebooks.row().trailing_zeros() as u8;
     let groups = codebooks.values() / codebooks.row();

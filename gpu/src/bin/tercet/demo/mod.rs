@@ -28,16 +28,18 @@ Examples:
   tercet demo --out digits --json
 
 The data is UCI's optical digits (E. Alpaydin and C. Kaynak, 1998, CC BY 4.0): 1,797 images of 8 x 8 pixels. An \
-ordinary f32 classifier, trained on the first 898, is quantized into every format, without retraining. Accuracy is \
-measured on the other 899, once with float activations and once with int8 activations and integer dot products. \
-int8 and ternary files hold one byte a code; palettes are one a matrix. Then it becomes integer networks, which \
-microcontrollers run: `tercet network --help`. All images are also clustered without their labels, which are then compared \
-with the clusters; scikit-learn's figures beside that were measured with the version named.
+ordinary f32 classifier is trained on the first 898 and then quantized into every format, without retraining. \
+Accuracy is measured on the other 899 images, once with float activations and once with int8 activations and integer \
+dot products. int8 and ternary files hold one byte per code; each matrix has one palette.
+
+The classifier also becomes integer networks, which microcontrollers run (see `tercet network --help`). Finally all \
+images are clustered without their labels, and the clusters are compared with the labels. The figures of \
+scikit-learn in that table were measured with the version that it names.
 
 JSON (--json): float_accuracy, images, weights, results[] (name, file, format, rule, hidden, head, note, \
 bits_per_weight, bytes, relative_error, accuracy, accuracy_int8), networks[] (file, hidden, head, bits_per_weight, \
-bytes, ram, accuracy, digest), clustering (k, points, restarts, iterations, inertia, \
-adjusted_rand, purity), files[], seconds. Accuracies are fractions of 1.";
+bytes, ram, accuracy, digest), clustering (k, points, restarts, iterations, inertia, adjusted_rand, purity), \
+files[], seconds. Accuracies are fractions of 1.";
 
 /// Quantize a bundled classifier into every format, and measure the loss on real data
 #[derive(Debug, clap::Args)]

@@ -27,18 +27,21 @@ Examples:
   tercet demo        # writes the files of the next line
   tercet network build tercet-demo/digits-f32.safetensors --layer hidden:relu --layer head:int8 --to ternary_lanes \
 --calibrate tercet-demo/digits-train.npy -o net.gguf
-  tercet network build model.safetensors --layer fc1:relu --layer fc2:relu --layer out:q8_0 --to tq2_0 \
---calibrate inputs.csv --method mse -o net.gguf
+  tercet network build model.safetensors --layer fc1:relu --layer fc2:relu --layer out:q8_0 --to tq2_0 --calibrate \
+inputs.csv --method mse -o net.gguf
 
-A layer is NAME.weight, rows by columns, and NAME.bias where it is there. Its activations are calibrated on what the integer layers \
-before it make of the recorded inputs. int8 inputs keep their own scale. Layouts: int8, ternary_lanes and five_trits for \
-microcontrollers' kernels, GGUF's blocks (tq1_0 tq2_0 q2_0 q4_0 q8_0) as other programs have them.
+A layer is the tensor NAME.weight, rows by columns, and NAME.bias if present. Its activations are calibrated on the \
+outputs that the integer layers before it compute for the recorded inputs. int8 inputs keep their own scale. \
+Layouts: int8, ternary_lanes and five_trits are for kernels of microcontrollers; GGUF's blocks (tq1_0 tq2_0 q2_0 \
+q4_0 q8_0) are those of other programs.
 
-With --backend cuda the device quantizes the weights and multiplies the layers, and the processor reads, packs and calibrates; the file is \
-the same, byte for byte. What has no room on the device the processor does, and the report says so.
+With --backend cuda the device quantizes the weights and multiplies the layers, and the processor reads, packs and \
+calibrates. The file is the same, byte for byte. The processor takes over what does not fit in device memory, and \
+the report says so.
 
-JSON (--json): file, bytes, input_scale, layers[] (name, layout, rows, cols, bytes, bias_shift, relu, output_scale), bits_per_weight, \
-activations, scratch (bytes of RAM a run needs), engine, engine_note (null, or why the processor did some of its work), seconds.";
+JSON (--json): file, bytes, input_scale, layers[] (name, layout, rows, cols, bytes, bias_shift, relu, output_scale), \
+bits_per_weight, activations, scratch (bytes of RAM a run needs), engine, engine_note (null, or why the processor \
+did some of its work), seconds.";
 
 /// Quantize the dense layers of a model into one integer network (GGUF)
 #[derive(Debug, clap::Args)]
@@ -204,7 +207,7 @@ fn people(summary: &Summary<'_>) -> String {
     }
     let note = summary.built.engine_note.as_ref();
     let note = note.map_or_else(String::new, |note| {
-        format!("partly by the processor: {note}\n")
+        format!("the processor did part of the work: {note}\n")
     });
     format!(
         "{}\n{note}input scale {}, {:.4} bits/weight\nRAM of a run: {} bytes of activations, {} of scratch\nwrote {} ({})\n",

@@ -20,21 +20,22 @@ const EXAMPLES: &str = "\
 Examples:
   tercet network run net.gguf tercet-demo/digits-test.npy --labels tercet-demo/digits-test-labels.npy
   tercet network run net.gguf inputs.csv --json | jq '.classes'
-  tercet network run net.gguf inputs.npy --digest    # what firmware prints of the same inputs
+  tercet network run net.gguf inputs.npy --digest    # what firmware prints for the same inputs
   tercet network run net.gguf inputs.npy --backend cuda
 
-The logits are exact integers (sums) and the f32 they stand for; both are equal on every machine. A class is the row of the largest \
-logit, the lowest of equals.
+The logits are exact integers (sums) and the f32 values that they stand for; both are equal on every machine. The \
+class of a point is the row with the largest logit; of equal logits, the lowest row.
 
-Points go through the layers 1024 at a time. With --backend cuda the device multiplies, and the processor reads and rounds; what has no \
-room on the device the processor does, and the report says so. --profile edge asks for the memory of firmware: the codes of a point, \
-activations, scratch and sums.
+Points pass through the layers 1024 at a time. With --backend cuda the device multiplies, and the processor reads \
+and rounds. The processor takes over what does not fit in device memory, and the report says so. With --profile edge \
+a run may use only what firmware has in memory: the codes of one point, activations, scratch and sums.
 
-JSON (--json): points, outputs, accuracy (null without labels), engine (that multiplied, or two that did a part each), engine_note (null, \
-or why it is not the one asked for), digest, counts[], classes[], sums[][], logits[][], seconds.
+JSON (--json): points, outputs, accuracy (null without labels), engine (that multiplied, or two that did a part \
+each), engine_note (null, or why it is not the one asked for), digest, counts[], classes[], sums[][], logits[][], \
+seconds.
 
---digest prints a line a point, `number digest class`, and a last one, `logits digest`: FNV-1a of 64 bits over the sums, each as \
-eight little-endian bytes.";
+--digest prints one line per point, `number digest class`, and a last line, `logits digest`. A digest is the 64-bit \
+FNV-1a hash of the sums, each as eight little-endian bytes.";
 
 /// Run an integer network: classes, logits, accuracy
 #[derive(Debug, clap::Args)]
@@ -157,7 +158,7 @@ fn labels(spec: &str, points: usize) -> Result<Vec<usize>, Failure> {
     let values = file.to_f32();
     if values.len() != points {
         return Err(refuse(&format_args!(
-            "{} labels for {points} points",
+            "there are {} labels for {points} points; one label per point is needed",
             values.len()
         )));
     }
@@ -166,7 +167,7 @@ fn labels(spec: &str, points: usize) -> Result<Vec<usize>, Failure> {
         match whole {
             true => Ok(value as usize),
             false => Err(refuse(&format_args!(
-                "label {row} (from 0) is {value}, no class"
+                "label {row} (from 0) is {value}, which is not a class"
             ))),
         }
     };

@@ -172,7 +172,10 @@ fn mapped(
             writer.finish()?;
             let written = TokenFile::open(path, made_of)?;
             written.ok_or_else(|| {
-                Failure::new(format_args!("{}: it was written over", path.display()))
+                Failure::new(format_args!(
+                    "{}: another program changed it during the run; start again",
+                    path.display()
+                ))
             })?
         }
     };

@@ -22,35 +22,41 @@ const MOST_CONTEXT: u32 = 1024;
 
 const EXAMPLES: &str = "\
 Examples:
-  tercet train book.txt -o book.gguf                                   a small model, some minutes on a laptop
+  tercet train book.txt -o book.gguf                                   small; minutes on a laptop
   tercet train texts/ -o model.gguf --preset tiny --minutes 30
-  tercet train book.txt -o book.gguf --checkpoint run                  Ctrl-C writes run/checkpoint.safetensors ...
-  tercet train book.txt -o book.gguf --checkpoint run --resume         ... from where this goes on
-  cat *.txt | tercet train - -o model.gguf --steps 500 --report run    curves, and the text that was held out
-  tercet train more.txt --from book.gguf -o more.gguf                  goes on with a model's weights
+  tercet train book.txt -o book.gguf --checkpoint run                  Ctrl-C saves a checkpoint ...
+  tercet train book.txt -o book.gguf --checkpoint run --resume         ... from which this continues
+  cat *.txt | tercet train - -o model.gguf --steps 500 --report run    curves and held-out text
+  tercet train more.txt --from book.gguf -o more.gguf                  starts from a model's weights
   tercet train book.txt -o book.gguf --steps 9000 --every 100 --plateau 3 --patience 9
-  tercet generate book.gguf -p \"The \" --temp 0.8                       what it writes
+  tercet generate book.gguf -p \"The \" --temp 0.8                       text from the new model
 
-The file's bytes depend on the texts, in their order, and the options up to --seed alone: not on threads, --accumulate, --recompute, the \
-processor, or interruptions. Products are of integers, and every sum over tokens is one of integers; the model that is trained is the file's \
-own, so what is told of the text that was held out is what `tercet perplexity` says of the file.
+The bytes of the file depend only on the texts, their order and the options up to --seed, not on threads, \
+--accumulate, --recompute, the processor or interruptions. All products and all sums over tokens are computed in \
+integers. Training evaluates the model that the file will hold, so the figures for the held-out text are those that \
+`tercet perplexity` prints for the file.
 
-DATA are text files, folders (all files in them, by their paths' bytes) or -, standard input. The last --hold of the text is held out: no \
-gradient sees it. The vocabulary is made of the rest: bytes, and what pairs of them come most often; or a model's, by --tokenizer.
+DATA are text files, folders (all files in them, ordered by the bytes of their paths) or -, standard input. The last \
+part of the text (--hold) is held out and never trained on. The vocabulary is made from the rest: bytes and the most \
+frequent pairs. With --tokenizer it is the vocabulary of a model instead.
 
-The learning rate rises over --warmup steps and falls to --last of it: as a cosine, or by --schedule two-stage in a line, of which the second half takes \
-two thirds and without weight decay, as BitNet's. --plateau halves it when evaluations get no better, --patience ends the run; what \
-evaluations cost are integers, so no machine decides otherwise.
+The learning rate rises over --warmup steps and then falls to the share --last of its highest value, as a cosine. \
+With --schedule two-stage it falls in a line, and the second half of the steps uses two thirds of the rate and no \
+weight decay, as BitNet does. --plateau halves the rate when evaluations stop improving; --patience ends the run. \
+Evaluations are sums of integers, so every machine makes the same decisions.
 
-With --checkpoint the text's tokens are in a file of that folder, which is mapped, and not in memory.
+With --checkpoint DIR, Ctrl-C writes DIR/checkpoint.safetensors, from which --resume continues. The tokens of the \
+text are then in a memory-mapped file in DIR instead of in memory.
 
-Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2, 4:2, 512, 128; tiny 256, 768, 4, 4:2, 1024, 256; small 512, 1536, \
-8, 8:2, 4096, 512; base 1024, 3072, 16, 16:4, 16384, 1024.
+Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2, 4:2, 512, 128; tiny 256, 768, 4, \
+4:2, 1024, 256; small 512, 1536, 8, 8:2, 4096, 512; base 1024, 3072, 16, 16:4, 16384, 1024.
 
-JSON (--json), a line each: begun (at which step), parameters, tokens, held_out_tokens, steps, batch, rate; step, loss (a sum of units of 2^-32 nats), \
-targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the process had; null where the system does not say); evaluated (the step), \
-sum, count, bytes, mean, bits_per_byte, verdict (best, waited, halved, over; null where none was due); done (steps), kept (the step whose weights the file \
-has), file, digest (null, as kept, unless the run is over; FNV-1a of 64 bits over the file's bytes), bytes, memory, seconds.";
+JSON (--json), a line each: begun (at which step), parameters, tokens, held_out_tokens, steps, batch, rate; step, \
+loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
+process had; null where the system does not say); evaluated (the step), sum, count, bytes, mean, bits_per_byte, \
+verdict (best, waited, halved, over; null where none was due); done (steps), kept (the step whose weights the file \
+has), file, digest (null, as kept, unless the run is over; FNV-1a of 64 bits over the file's bytes), bytes, memory, \
+seconds.";
 
 /// Train a ternary language model, with the same bytes on every machine
 #[derive(Debug, clap::Args)]

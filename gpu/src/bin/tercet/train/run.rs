@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         && !arguments.force
     {
         return Err(Failure::new(format_args!(
-            "{}: exists already (--resume goes on with it, --force overwrites)",
+            "{}: exists already (--resume continues it, --force overwrites)",
             path.display()
         )));
     }
@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         if is_interrupted {
             drop(told);
             return Err(Failure::interrupted(format_args!(
-                "interrupted after step {}; the same command with --resume{} goes on",
+                "interrupted after step {}; the same command with --resume{} continues",
                 report.step,
                 match arguments.minutes {
                     Some(_) => format!(", and --steps {steps} in place of --minutes,"),
@@ -170,6 +170,9 @@ fn measure(arguments: &Arguments, material: &Material, minutes: f64) -> Result<u
     // Ten evaluations take additional time.
     let left = minutes * 60.0 - 10.0 * start.elapsed().as_secs_f64();
     let steps = ((left / step) as u64).max(1);
-    eprintln!("--steps {steps}: a step takes {:.3} s here", step);
+    eprintln!(
+        "--steps {steps} fit into the time: a step takes {:.3} s here",
+        step
+    );
     Ok(steps)
 }

@@ -40,7 +40,7 @@ impl Texts {
         train.retain(|text| !text.is_empty());
         let all: usize = train.iter().map(Vec::len).sum();
         if all == 0 {
-            return Err(Failure::new("the texts are empty"));
+            return Err(Failure::new("the texts are empty; give files with text"));
         }
         let mut left = ((all as f64 * hold) as usize).max(1);
         let mut held_out: Vec<Vec<u8>> = Vec::new();

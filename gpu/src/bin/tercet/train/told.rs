@@ -124,7 +124,7 @@ impl Told {
         self.bar.set_position(report.step);
         let memory = peak_resident();
         self.bar.set_message(format!(
-            "{:.3} nats a token, {}{:.0} tokens/s{}",
+            "{:.3} nats per token, {}{:.0} tokens/s{}",
             report.mean(),
             self.last,
             speed,
@@ -154,7 +154,7 @@ impl Told {
     ) -> Result<(), Failure> {
         self.evaluations
             .push((step.max(1) as f64, cost.bits_per_byte()));
-        self.last = format!("{:.4} bits a byte held out, ", cost.bits_per_byte());
+        self.last = format!("{:.4} bits per byte held out, ", cost.bits_per_byte());
         if self.json {
             return output::json_line(&Evaluated {
                 evaluated: step,
@@ -174,7 +174,8 @@ impl Told {
         let recent = &self.steps[self.steps.len().saturating_sub(20)..];
         let mean = recent.iter().map(|(_, mean)| mean).sum::<f64>() / recent.len().max(1) as f64;
         let line = format!(
-            "step {step:>6}: {mean:.4} nats a token; held out {:.4} bits a byte (sum {} over {} tokens), {:.0} s{}\n",
+            "step {step:>6}: {mean:.4} nats per token; held out {:.4} bits per byte \
+             (sum {} over {} tokens), {:.0} s{}\n",
             cost.bits_per_byte(),
             cost.sum,
             cost.count,
@@ -182,8 +183,8 @@ impl Told {
             match verdict {
                 None | Some(Verdict::Best) => "",
                 Some(Verdict::Waited(_)) => "; not the best",
-                Some(Verdict::Halved) => "; not the best: half the learning rate from here on",
-                Some(Verdict::Over) => "; not the best: the run ends",
+                Some(Verdict::Halved) => "; not the best, so the learning rate is halved",
+                Some(Verdict::Over) => "; not the best, so the run ends",
             },
         );
         self.bar.suspend(|| output::text(&line))
@@ -195,7 +196,7 @@ impl Told {
             return output::json_line(done);
         }
         let (Some(file), Some(digest), Some(kept)) = (&done.file, &done.digest, done.kept) else {
-            let line = format!("stopped after step {}; --resume goes on\n", done.done);
+            let line = format!("stopped after step {}; --resume continues\n", done.done);
             return output::text(&line);
         };
         output::text(&format!(
@@ -239,8 +240,8 @@ impl Told {
             up: "cost",
             names: ["what", "line"],
             panels: vec![
-                panel("training, nats a token", &self.steps),
-                panel("held out, bits a byte", &self.evaluations),
+                panel("training, nats per token", &self.steps),
+                panel("held out, bits per byte", &self.evaluations),
             ],
         }
         .page();

@@ -24,23 +24,26 @@ use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  tercet tune                            measure, about ten seconds, and keep it
-  tercet tune --quick                    about a second and a half
-  tercet tune --check                    measure twice, compare the choices, and hold them against what engines take
-  tercet tune --check --report check.md  the same with a table of every point
-  tercet tune --show costs.svg           draw the costs in use, with the sizes at which engines change
-  tercet tune --reset                    forget: built-in costs hold again
+  tercet tune                            measure for about ten seconds and save the costs
+  tercet tune --quick                    measure for about a second and a half
+  tercet tune --check                    measure twice, compare the choices, time the engines
+  tercet tune --check --report check.md  the same, with a table of every point
+  tercet tune --show costs.svg           chart the costs in use, and where engines change
+  tercet tune --reset                    delete the saved costs; built-in costs apply
 
-Every operation is timed on every engine (scalar code, the processor's kernels on one thread and on all, the first CUDA device where there \
-is one) over a grid of sizes. The commands with --backend auto, and programs by the library's dispatcher, then choose by these times. \
-Results never depend on it.
+Every operation is timed on every engine over a grid of sizes. The engines are scalar code, the processor's kernels \
+on one thread and on all threads, and the first CUDA device if present. Commands with --backend auto, and programs \
+that use the library's dispatcher, then choose engines by these times. Results never depend on the choice.
 
-Costs are kept in tercet/tuning.json in the cache directory (XDG_CACHE_HOME, else ~/.cache), or where TERCET_TUNING says. A file of \
-another machine, number of threads or version is not used, and a warning says why. TERCET_TUNING=off leaves it aside.
+The costs are saved in tercet/tuning.json in the cache directory (XDG_CACHE_HOME, else ~/.cache), or in the file \
+that TERCET_TUNING names. A file from another machine, number of threads or version is not used, and a warning says \
+why. TERCET_TUNING=off ignores the file.
 
-JSON (--json): file, made, device (null or its name and driver), seconds, choices[] (operation, steps[] (elements, engine): from so many elements on), \
-check (null or regret (good, share, points[] (operation, elements, work, items, chosen, best, seconds, best_seconds, regret, predicted, \
-engines[] (engine, seconds, predicted))), agreement (points, alike, share, others[]), overhead, tuned (seconds of each tuning)); of --reset and --show: file, removed; of --show: file, drawn, origin.";
+JSON (--json): file, made, device (null or its name and driver), seconds, choices[] (operation, steps[] (elements, \
+engine): from so many elements on), check (null or regret (good, share, points[] (operation, elements, work, items, \
+chosen, best, seconds, best_seconds, regret, predicted, engines[] (engine, seconds, predicted))), agreement (points, \
+alike, share, others[]), overhead, tuned (seconds of each tuning)); of --reset and --show: file, removed; of --show: \
+file, drawn, origin.";
 
 /// Measure the cost of operations on this machine, by which engines are chosen
 #[derive(Debug, clap::Args)]
@@ -102,7 +105,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return show(arguments, out, settings);
     }
     let file = file.ok_or(match settings.tuning {
-        TuningFile::Off => Failure::usage("TERCET_TUNING is off: there is nowhere to keep costs"),
+        TuningFile::Off => Failure::usage(
+            "TERCET_TUNING is off, so costs cannot be saved; unset it, or set it to a file",
+        ),
         _ => Failure::new(TuningError::Nowhere),
     })?;
     if arguments.reset {
@@ -225,7 +230,10 @@ fn reset(arguments: &Arguments, file: &Path) -> Result<(), Failure> {
         return output::json(&Removed { file, removed });
     }
     let what = if removed { "removed" } else { "there is no" };
-    output::text(&format!("{what} {}; built-in costs hold\n", file.display()))
+    output::text(&format!(
+        "{what} {}; built-in costs apply\n",
+        file.display()
+    ))
 }
 
 #[derive(Debug, Serialize)]

@@ -81,12 +81,12 @@ pub(super) fn all(folder: &Path) -> Result<Vec<Board>, Failure> {
     folders.sort();
     match folders.len() {
         0 => Err(Failure::new(format_args!(
-            "{}: no board here: no {FILE} in it or in a folder of it; {MADE_BY}",
+            "{}: no board here: neither the folder nor a folder in it has a {FILE}; {MADE_BY}",
             folder.display()
         ))),
         1..=MOST => folders.iter().map(|folder| read(folder)).collect(),
         many => Err(Failure::new(format_args!(
-            "{}: {many} boards; {MOST} are the most",
+            "{}: there are {many} boards, but at most {MOST} can run",
             folder.display()
         ))),
     }
@@ -101,7 +101,7 @@ fn read(folder: &Path) -> Result<Board, Failure> {
         .map_err(|error| Failure::io(&path, "read", &error))?;
     let wrong = |reason: &str| Failure::new(format_args!("{}: {reason}", path.display()));
     if text.len() as u64 > LONGEST {
-        return Err(wrong("too long for the description of a board"));
+        return Err(wrong("it is too long for the description of a board"));
     }
     let mut board = parse(&text).map_err(|reason| wrong(&reason))?;
     // An emulator would read a path that begins with a dash as an option.
@@ -119,23 +119,23 @@ fn read(folder: &Path) -> Result<Board, Failure> {
 
 fn parse(text: &str) -> Result<Board, String> {
     let told: Description = serde_json::from_str(text)
-        .map_err(|error| format!("no description of a board: {error}"))?;
+        .map_err(|error| format!("it is not the description of a board: {error}"))?;
     // `an386:thumbv7em-none-eabi` is a board with another target than its own.
     let name = told.board.split(':').next().unwrap_or_default();
     for (what, word) in [("board", name), ("target", &*told.target)] {
         if !is_word(word, "._-") {
-            return Err(format!("{what}: {word:?} is no name"));
+            return Err(format!("{what}: {word:?} is not a name"));
         }
     }
     let images = &told.images;
     if images.is_empty() || images.len() > MOST {
         return Err(format!(
-            "images: {} are named, of 1 to {MOST}",
+            "images: there are {} names; there must be 1 to {MOST}",
             images.len()
         ));
     }
     if let Some(image) = images.iter().find(|image| !is_word(image, "_-")) {
-        return Err(format!("images: {image:?} is no name of a file"));
+        return Err(format!("images: {image:?} is not the name of a file"));
     }
     let (processor, arguments) = runner(&told.runner)?;
     Ok(Board {
@@ -156,7 +156,7 @@ fn is_word(word: &str, signs: &str) -> bool {
 /// Parses a command of a board: the emulator, its options, and `-kernel` at the end.
 fn runner(words: &[String]) -> Result<(Processor, Vec<String>), String> {
     let Some((program, options)) = words.split_first() else {
-        return Err("runner: no command".to_owned());
+        return Err("runner: the command is empty".to_owned());
     };
     let all = Processor::ALL.into_iter();
     let processor = all
@@ -164,11 +164,14 @@ fn runner(words: &[String]) -> Result<(Processor, Vec<String>), String> {
         .find(|it| it.emulator() == program)
         .ok_or_else(|| {
             let names: Vec<_> = all.map(Processor::emulator).collect();
-            format!("runner: {program:?} is none of {}", names.join(", "))
+            format!("runner: {program:?} is not one of {}", names.join(", "))
         })?;
     let Some((kernel, mut rest)) = options.split_last().filter(|(last, _)| *last == "-kernel")
     else {
-        return Err("runner: it does not end in -kernel, which the image follows".to_owned());
+        return Err(
+            "runner: the command must end in -kernel, after which the image's path is added"
+                .to_owned(),
+        );
     };
     while let Some((option, more)) = rest.split_first() {
         let value = more.first().map(String::as_str);
@@ -181,7 +184,7 @@ fn runner(words: &[String]) -> Result<(Processor, Vec<String>), String> {
             _ => {
                 let value = value.unwrap_or_default();
                 return Err(format!(
-                    "runner: {option:?} {value:?} is no option of a board"
+                    "runner: {option:?} {value:?} is not an option that a board may have"
                 ));
             }
         };
@@ -219,8 +222,12 @@ mod tests {
     #[test]
     fn what_could_start_anything_else_is_refused_by_its_word() {
         for (word, hostile, named) in [
-            ("qemu-system-arm", "sh", "\"sh\" is none of qemu-system-arm"),
-            ("qemu-system-arm", "/tmp/qemu-system-arm", "is none of"),
+            (
+                "qemu-system-arm",
+                "sh",
+                "\"sh\" is not one of qemu-system-arm",
+            ),
+            ("qemu-system-arm", "/tmp/qemu-system-arm", "is not one of"),
             (
                 "\"-nographic\"",
                 "\"-drive\", \"file=/etc/passwd\"",
@@ -243,24 +250,28 @@ mod tests {
                 "enable=on,target=gdb",
                 "\"-semihosting-config\"",
             ),
-            ("\"-kernel\"", "\"-nographic\"", "does not end in -kernel"),
+            ("\"-kernel\"", "\"-nographic\"", "must end in -kernel"),
             (
                 "\"conformance_points\"",
                 "\"../points\"",
-                "\"../points\" is no name of a file",
+                "\"../points\" is not the name of a file",
             ),
             (
                 "\"conformance_points\"",
                 "\"/bin/sh\"",
-                "\"/bin/sh\" is no name of a file",
+                "\"/bin/sh\" is not the name of a file",
             ),
-            ("\"conformance_points\"", "\"\"", "is no name of a file"),
+            (
+                "\"conformance_points\"",
+                "\"\"",
+                "is not the name of a file",
+            ),
             (
                 "\"an386\"",
                 "\"an\\u001b386\"",
-                "board: \"an\\u{1b}386\" is no name",
+                "board: \"an\\u{1b}386\" is not a name",
             ),
-            ("thumbv7em-none-eabihf", "", "target: \"\" is no name"),
+            ("thumbv7em-none-eabihf", "", "target: \"\" is not a name"),
             (
                 "\"board\"",
                 "\"shell\": \"x\", \"board\"",
@@ -273,6 +284,10 @@ mod tests {
             assert!(error.contains(named), "{hostile}: {error}");
         }
         let none = AN386.replace("\"conformance_points\", \"conformance_weights\"", "");
-        assert!(parse(&none).unwrap_err().starts_with("images: 0 are named"));
+        assert!(
+            parse(&none)
+                .unwrap_err()
+                .starts_with("images: there are 0 names")
+        );
     }
 }

@@ -75,7 +75,7 @@ fn one(board: &Board, image: &Path, limit: Duration) -> Printed {
     printed.failed = failed.map(|reason| {
         let last = printed.digests.last();
         let last = last.map_or_else(String::new, |(last, _)| {
-            format!("; the last to come was {last}")
+            format!("; the last digest was that of {last}")
         });
         format!("{name}: {reason}{last}")
     });
@@ -101,9 +101,9 @@ fn failure(ending: &Ending, limit: Duration) -> Option<String> {
         Ending::Status(status, _) if status.code() == Some(0) => None,
         Ending::Status(status, said) if said.is_empty() => Some(format!("it failed: {status}")),
         Ending::Status(_, said) => Some(format!("it failed: {said}")),
-        Ending::Time => Some(format!("ended after {} s", limit.as_secs())),
+        Ending::Time => Some(format!("stopped after {} s", limit.as_secs())),
         Ending::Bytes => Some(format!(
-            "ended after {MOST} bytes, more than the suite prints"
+            "stopped after {MOST} bytes, more than the suite prints"
         )),
     }
 }
@@ -126,7 +126,7 @@ fn read(text: &str, digests: &mut Vec<(&'static str, u64)>) -> Result<(), String
         let (name, digest) = line
             .split_once(' ')
             .and_then(|(name, digest)| Some((name, u64::from_str_radix(digest.trim(), 16).ok()?)))
-            .ok_or_else(|| format!("{:?} is no digest", short()))?;
+            .ok_or_else(|| format!("{:?} is not a digest", short()))?;
         // Released names live as long as the program.
         let known = conformance::entries().find(|(known, _)| *known == name);
         let (name, _) =
@@ -148,8 +148,8 @@ mod tests {
         assert_eq!(read(&line, &mut digests), Ok(()));
         assert_eq!(digests, [(name, digest)]);
         for (more, told) in [
-            ("panicked", "\"panicked\" is no digest"),
-            ("number/random 12zz", "is no digest"),
+            ("panicked", "\"panicked\" is not a digest"),
+            ("number/random 12zz", "is not a digest"),
             (
                 "number/dice 12",
                 "\"number/dice 12\" is no operation of this version",

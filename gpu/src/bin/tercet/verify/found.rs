@@ -222,7 +222,7 @@ mod tests {
         let short = board(&printed);
         let last = all[all.len() - 1].0;
         assert_eq!(short.failed, Some(format!("no image printed {last}")));
-        printed[1].failed = Some("points: ended after 60 s".to_owned());
+        printed[1].failed = Some("points: stopped after 60 s".to_owned());
         assert_eq!(board(&printed).failed, printed[1].failed);
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn check(path: &Path, processor: Processor) -> Result<(), String> {
     let wrong = |error: std::io::Error| format!("cannot read: {error}");
     let file = File::open(path).map_err(wrong)?;
     if !file.metadata().map_err(wrong)?.is_file() {
-        return Err("no file".to_owned());
+        return Err("not a regular file".to_owned());
     }
     file.take(HEAD as u64)
         .read_to_end(&mut head)
@@ -29,19 +29,19 @@ pub(super) fn check(path: &Path, processor: Processor) -> Result<(), String> {
 fn read(head: &[u8], processor: Processor) -> Result<(), String> {
     let half = |at: usize| Some(u16::from_le_bytes([*head.get(at)?, *head.get(at + 1)?]));
     if !head.starts_with(b"\x7fELF") {
-        return Err("no ELF image".to_owned());
+        return Err("not an ELF image".to_owned());
     }
     let (Some(kind), Some(machine), HEAD) = (half(16), half(18), head.len()) else {
         return Err("an ELF image that is cut off".to_owned());
     };
     // 32 bits, lowest byte first.
     if head[4..6] != [1, 1] || kind != EXECUTABLE {
-        return Err("an ELF file, but no program for a microcontroller".to_owned());
+        return Err("an ELF file, but not a program for a microcontroller".to_owned());
     }
     let found = match machine {
         ARM => Processor::Arm,
         RISCV => Processor::Riscv32,
-        other => return Err(format!("an image for a processor of ELF's number {other}")),
+        other => return Err(format!("an image for a processor with ELF number {other}")),
     };
     if found == processor {
         return Ok(());
@@ -73,12 +73,15 @@ mod tests {
             Ok(())
         );
         for (head, reason) in [
-            (&b"#!/bin/sh\n"[..], "no ELF image"),
-            (&[], "no ELF image"),
+            (&b"#!/bin/sh\n"[..], "not an ELF image"),
+            (&[], "not an ELF image"),
             (&arm[..20], "cut off"),
-            (&head(2, EXECUTABLE, 62), "no program for a microcontroller"),
-            (&head(1, 3, ARM), "no program for a microcontroller"),
-            (&head(1, EXECUTABLE, 8), "ELF's number 8"),
+            (
+                &head(2, EXECUTABLE, 62),
+                "not a program for a microcontroller",
+            ),
+            (&head(1, 3, ARM), "not a program for a microcontroller"),
+            (&head(1, EXECUTABLE, 8), "ELF number 8"),
             (
                 &head(1, EXECUTABLE, RISCV),
                 "qemu-system-riscv32, and the board's is qemu-system-arm",

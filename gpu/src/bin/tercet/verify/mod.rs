@@ -32,21 +32,24 @@ const EXAMPLES: &str = "\
 Examples:
   tercet verify
   tercet verify --digests              every operation with its digest
-  tercet verify --firmware images      and on emulated microcontrollers, from images of `cargo firmware images images`
+  tercet verify --firmware images      also on emulated microcontrollers
   tercet verify --json
 
-Every operation runs over inputs from fixed seeds, with awkward sizes and values, on scalar code, on each instruction set of the \
-processor (on all threads, the best one also on one thread alone), and on the first CUDA device where there is one. What comes out is digested and \
-compared with the digests that Tercet was released with: the same on every machine.
+Every operation runs on inputs from fixed seeds, with awkward sizes and values. It runs as scalar code, on each \
+instruction set of the processor (on all threads; the best set also on one thread) and on the first CUDA device if \
+present. The digests of the results are compared with those that Tercet was released with, which are the same on \
+every machine.
 
-A folder of images has a folder for each board, with the suite's images and a board.json that says how QEMU runs them: `cargo firmware images DIR` \
-makes it, in Tercet's sources. Boards run beside each other and beside the engines. An image is a program, and may read and write files as its user may: run those \
-that you have built.
+--firmware reads a folder that has one folder per board, with the images of the suite and a board.json that says how \
+QEMU runs them. To make it, run `cargo firmware images DIR` in Tercet's sources. Boards run in parallel with each \
+other and with the engines. An image is a program that may read and write files with your permissions: run only \
+images that you built.
 
-Exit status: 0 where every digest is the released one, 1 where one is not or is missing, or where an engine or a board fails.
+Exit status: 0 if every digest is the released one, 1 if one differs or is missing, or if an engine or a board fails.
 
-JSON (--json): version, agree, engines[] (engine, operations, agreed, seconds, differ[] (operations), failed (null, or how a board failed)), \
-digests[] (operation, expected, differ[] (engine, found)), no_gpu (null, or why there is none).";
+JSON (--json): version, agree, engines[] (engine, operations, agreed, seconds, differ[] (operations), failed (null, \
+or how a board failed)), digests[] (operation, expected, differ[] (engine, found)), no_gpu (null, or why there is \
+none).";
 
 /// Check that this machine gives the same bits as every other
 #[derive(Debug, clap::Args)]
@@ -171,7 +174,10 @@ fn failure(engines: &[EngineFound]) -> String {
     if !differ.is_empty() {
         told.insert(
             0,
-            format!("other bits than the released ones: {}", differ.join(", ")),
+            format!(
+                "results differ from the released ones: {}",
+                differ.join(", ")
+            ),
         );
     }
     told.join("; ")

@@ -213,7 +213,8 @@ fn bytes(
 fn characters(file: &Object, model: &Object, steps: &[Object]) -> Result<bool, Error> {
     if model.flag("byte_fallback")? != Some(true) {
         return Err(file.unsupported(
-            "it is neither byte-level (pre_tokenizer ByteLevel) nor has byte tokens for text that no other token covers (model.byte_fallback)",
+            "it is neither byte-level (pre_tokenizer ByteLevel) nor has byte tokens \
+             for text that no other token covers (model.byte_fallback)",
         ));
     }
     model.only("ignore_merges", &[Value::Bool(false)])?;
@@ -257,7 +258,9 @@ fn characters(file: &Object, model: &Object, steps: &[Object]) -> Result<bool, E
                 blanks = true;
             }
             other => {
-                return Err(file.unsupported(format!("pre_tokenizer {other} is not supported here")));
+                return Err(
+                    file.unsupported(format!("pre_tokenizer {other} is not supported here"))
+                );
             }
         }
     }

@@ -196,7 +196,9 @@ fn class(file: &Object) -> Result<&'static Class, Error> {
         .find(|class| class.name == named)
         .ok_or_else(|| {
             let known = CLASSES.map(|class| class.name).join(", ");
-            file.unsupported(format!("architecture {named} is not supported; {known} are"))
+            file.unsupported(format!(
+                "architecture {named} is not supported; {known} are"
+            ))
         })
 }
 
@@ -210,7 +212,8 @@ fn window(file: &Object, class: &Class, context: u32) -> Result<(), Error> {
         && window < context
     {
         return Err(file.unsupported(format!(
-            "sliding_window = {window} is below max_position_embeddings = {context}: attention with a window is not supported"
+            "sliding_window = {window} is below max_position_embeddings = {context}: \
+                 attention with a window is not supported"
         )));
     }
     let layers = file.list("layer_types")?.unwrap_or_default();
@@ -246,7 +249,7 @@ fn quantized(file: &Object) -> Result<Option<WeightScale>, Error> {
     if let Some(name) = apart.iter().find(|name| !outside(name)) {
         let name = short(name);
         return Err(file.unsupported(format!(
-            "quantization_config.modules_to_not_convert has {name}; either all matrices of layers must be ternary or none"
+            "quantization_config.modules_to_not_convert has {name}; all matrices of layers must be ternary, or none"
         )));
     }
     match how.text("linear_class")?.unwrap_or("bitlinear") {

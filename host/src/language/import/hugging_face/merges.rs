@@ -117,7 +117,7 @@ mod tests {
         );
         let apart = [("ab", "b"), ("a", "b"), ("b", "b"), ("a", "bb")];
         let apart = of(&texts, &apart).unwrap_err();
-        assert!(apart.starts_with("merge 3 makes `abb` among"), "{apart}");
+        assert!(apart.starts_with("merge 3 makes `abb` between"), "{apart}");
     }
 
     #[test]

@@ -26,7 +26,10 @@ use json::Object;
 pub(super) fn read(folder: &Path, tokenizer: Option<&Path>) -> Result<Checkpoint, Error> {
     let settings = Object::open(folder.join("config.json"))?;
     let settings = settings.ok_or_else(|| {
-        Error::unsupported(folder, "it has no config.json, so it is not a model of transformers")
+        Error::unsupported(
+            folder,
+            "it has no config.json, so it is not a model of transformers",
+        )
     })?;
     let config = Config::read(&settings)?;
     let (model, extras) = tensors::open(folder, &config, settings.path())?;

@@ -47,7 +47,9 @@ pub(super) fn read(
     };
     if let Some((key, _)) = scaling.fields().find(|(_, value)| value.is_object()) {
         let key = scaling.name(key);
-        return Err(scaling.unsupported(format!("{key}: only one RoPE for all layers is supported")));
+        return Err(
+            scaling.unsupported(format!("{key}: only one RoPE for all layers is supported"))
+        );
     }
     // Older files use `type`.
     let kind = match scaling.text("rope_type")? {

@@ -106,7 +106,9 @@ fn piece(bytes: &[u8]) -> Result<(String, f32, TokenKind), String> {
     for field in Message::new(bytes) {
         match field? {
             (1, field) => {
-                let bytes = field.bytes().ok_or("its text is missing or of the wrong type")?;
+                let bytes = field
+                    .bytes()
+                    .ok_or("its text is missing or of the wrong type")?;
                 let whole = std::str::from_utf8(bytes).map_err(|_| "its text is not UTF-8")?;
                 text = Some(whole.to_owned());
             }
