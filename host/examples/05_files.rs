@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tercet_core::{Format, Rule};
 use tercet_host::convert::Target;
 use tercet_host::parallel::Threads;
-use tercet_host::{Error, Model, QuantizeOptions, quantize};
+use tercet_host::{Error, QuantizeOptions, TensorFile, quantize};
 
 const DIGITS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -20,7 +20,7 @@ fn main() -> Result<(), Error> {
     let temporary = std::env::temp_dir().join(format!("tercet-05-{}.gguf", std::process::id()));
     let output = arguments.next();
 
-    let model = Model::open(&input)?;
+    let model = TensorFile::open(&input)?;
     let mut options = QuantizeOptions::new(Target::Blocks(Format::Tq2_0));
     // The ternary codes of least error; the default is the rule of ggml's reference, with its bytes.
     options.rule = Some(Rule::Optimal);

@@ -6,13 +6,13 @@ use tercet_core::Layout;
 use tercet_host::network::{BuildOptions, NetworkFile, build};
 use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, ReadOptions};
-use tercet_host::{Error, Model};
+use tercet_host::{Error, TensorFile};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../firmware/data");
 
 fn main() -> Result<(), Error> {
     // A classifier of motions: 18 features, 32 hidden values, 4 classes. Recorded features fix the activations' scales.
-    let model = Model::open(format!("{FOLDER}/motion.safetensors"))?;
+    let model = TensorFile::open(format!("{FOLDER}/motion.safetensors"))?;
     let recorded = format!("{FOLDER}/motion-calibrate.npy");
     let recorded = Points::open(&recorded, &ReadOptions::default())?;
 

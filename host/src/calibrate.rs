@@ -17,7 +17,7 @@ use crate::parallel::each::items_mut;
 use crate::parallel::{Threads, moved};
 use crate::simd::{Backend, Counts};
 use crate::source::{CHUNK, Source, TILE, gather};
-use crate::{Error, Model, Progress};
+use crate::{Error, Progress, TensorFile};
 
 /// The histogram of all values.
 type Counted<'a> = Histogram<'a, HOST_BITS>;
@@ -58,7 +58,7 @@ pub struct Calibration {
 /// for converted values.
 ///
 /// # Errors
-/// Those of [`Model::open`](crate::Model::open); [`Error::Tensor`] for a value that is not finite; [`Error::Engine`].
+/// Those of [`TensorFile::open`](crate::TensorFile::open); [`Error::Tensor`] for a value that is not finite; [`Error::Engine`].
 pub fn calibrate<E: FlowEngine>(
     engine: &mut E,
     paths: &[PathBuf],
@@ -86,7 +86,10 @@ fn of_data(
     progress: &dyn Progress,
     count: impl FnOnce(&[Source<'_>], &mut Counted<'_>, &dyn Progress) -> Result<DoneBy, Error>,
 ) -> Result<Calibration, Error> {
-    let models: Vec<Model> = paths.iter().map(Model::open).collect::<Result<_, _>>()?;
+    let models: Vec<TensorFile> = paths
+        .iter()
+        .map(TensorFile::open)
+        .collect::<Result<_, _>>()?;
     let mut sources = Vec::new();
     for model in &models {
         for tensor in model.tensors().filter(|tensor| tensor.dtype.is_float()) {

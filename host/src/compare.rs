@@ -6,7 +6,7 @@ use tercet_core::quant::{Comparison, Measures};
 use crate::engine::{FlowEngine, WithFallback};
 use crate::parallel::Threads;
 use crate::source::{Room, Source, chunks, is_sidecar};
-use crate::{Error, Model, Progress};
+use crate::{Error, Progress, TensorFile};
 
 /// The differences of all tensors.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -74,8 +74,8 @@ pub struct Measured {
 /// or types that cannot be restored; [`Error::Engine`].
 pub fn compare<E: FlowEngine>(
     engine: &mut E,
-    left: &Model,
-    right: &Model,
+    left: &TensorFile,
+    right: &TensorFile,
     progress: &dyn Progress,
 ) -> Result<CompareReport, Error> {
     let pairs = pairs(left, right)?;
@@ -121,7 +121,7 @@ pub fn compare<E: FlowEngine>(
     })
 }
 
-fn differ(left: &Model, right: &Model, reason: String) -> Error {
+fn differ(left: &TensorFile, right: &TensorFile, reason: String) -> Error {
     Error::Differ {
         left: left.path().to_path_buf(),
         right: right.path().to_path_buf(),
@@ -130,8 +130,11 @@ fn differ(left: &Model, right: &Model, reason: String) -> Error {
 }
 
 /// Matches the tensors of two models by name, without the tensors of scales and zero points.
-fn pairs<'a>(left: &'a Model, right: &'a Model) -> Result<Vec<(Source<'a>, Source<'a>)>, Error> {
-    let owners = |model: &'a Model| model.tensors().filter(|t| !is_sidecar(model, t.name));
+fn pairs<'a>(
+    left: &'a TensorFile,
+    right: &'a TensorFile,
+) -> Result<Vec<(Source<'a>, Source<'a>)>, Error> {
+    let owners = |model: &'a TensorFile| model.tensors().filter(|t| !is_sidecar(model, t.name));
     let mut pairs = Vec::new();
     for a in owners(left) {
         let b = right.get(a.name).ok_or_else(|| {

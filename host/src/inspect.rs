@@ -8,7 +8,7 @@ use crate::engine::{FlowEngine, WithFallback};
 use crate::names::closest;
 use crate::parallel::each;
 use crate::source::{Room, Source, TILE, chunks, on_engine, tiles};
-use crate::{Error, Model, Progress, Tensor};
+use crate::{Error, Progress, Tensor, TensorFile};
 
 /// Number of bars of [`ValueSummary::histogram`].
 pub const BARS: usize = 32;
@@ -87,7 +87,7 @@ pub struct ValueSummary {
 /// [`Error::NoSuchTensor`]; [`Error::Tensor`] for a tensor whose blocks or scales are damaged; [`Error::Engine`].
 pub fn inspect<E: FlowEngine>(
     engine: &mut E,
-    model: &Model,
+    model: &TensorFile,
     only: Option<&str>,
     progress: &dyn Progress,
 ) -> Result<Summary, Error> {

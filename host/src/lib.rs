@@ -35,8 +35,6 @@ pub mod linear;
 #[cfg(feature = "measure")]
 pub mod measure;
 #[cfg(feature = "files")]
-mod model;
-#[cfg(feature = "files")]
 mod names;
 #[cfg(feature = "network")]
 pub mod network;
@@ -54,6 +52,8 @@ pub mod search;
 pub mod simd;
 #[cfg(feature = "files")]
 mod source;
+#[cfg(feature = "files")]
+mod tensor_file;
 #[cfg(feature = "train")]
 pub mod train;
 pub mod weights;
@@ -64,8 +64,8 @@ pub use self::{
     compare::{CompareReport, Measured, TensorCompare, compare},
     convert::{DequantizeOptions, QuantizeOptions, Report, dequantize, quantize},
     inspect::{BARS, Summary, TensorSummary, ValueSummary, inspect},
-    model::{Container, DType, Metadata, Model, Reading, Tensor},
     source::{Amount, Amounts},
+    tensor_file::{Container, DType, Metadata, Reading, Tensor, TensorFile},
 };
 #[cfg(feature = "clustering")]
 pub use cluster::{KMeans, KMeansFit};

@@ -8,10 +8,10 @@ use tercet_core::palette::{Layout as PaletteLayout, Width};
 use tercet_core::quant::Grid;
 
 use crate::dtype::{DType, values};
-use crate::model::Tensor;
 use crate::palette::{self, Stored};
 use crate::simd::{Backend, Stores};
-use crate::{Error, Model, floats};
+use crate::tensor_file::Tensor;
+use crate::{Error, TensorFile, floats};
 
 mod amounts;
 mod paired;
@@ -29,7 +29,7 @@ pub(crate) const CHUNK: usize = 1 << 20;
 /// A tensor whose values can be read as `f32` from any whole block on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'a> {
-    model: &'a Model,
+    model: &'a TensorFile,
     pub(crate) path: &'a Path,
     pub(crate) tensor: Tensor<'a>,
     kind: Kind<'a>,
@@ -64,7 +64,7 @@ enum Kind<'a> {
 
 impl<'a> Source<'a> {
     /// Determines the values of a tensor, with the scales that `model` has for it.
-    pub(crate) fn new(model: &'a Model, tensor: Tensor<'a>) -> Result<Self, Error> {
+    pub(crate) fn new(model: &'a TensorFile, tensor: Tensor<'a>) -> Result<Self, Error> {
         let (path, reading) = (model.path(), model.reading());
         let scales = model.get(&format!("{}_scale", tensor.name));
         if tensor.dtype == DType::U8
@@ -324,7 +324,7 @@ fn codes<'a>(
 }
 
 /// Returns the three tensors beside a palette's indices; `None` unless all exist and have the right types.
-fn palette<'a>(model: &'a Model, tensor: Tensor<'a>) -> Result<Option<Kind<'a>>, Error> {
+fn palette<'a>(model: &'a TensorFile, tensor: Tensor<'a>) -> Result<Option<Kind<'a>>, Error> {
     let beside = |suffix: &str, dtype: DType| {
         let found = model.get(&format!("{}{suffix}", tensor.name));
         found.filter(|found| found.dtype == dtype)
@@ -390,7 +390,7 @@ fn dims(shape: &Tensor<'_>) -> Option<Vec<usize>> {
 }
 
 /// True for the tensors that hold a quantized tensor's scales, zero points or palettes.
-pub(crate) fn is_sidecar(model: &Model, name: &str) -> bool {
+pub(crate) fn is_sidecar(model: &TensorFile, name: &str) -> bool {
     let owned = |suffix: &str, by_palette: bool| {
         let owner = name.strip_suffix(suffix).and_then(|owner| model.get(owner));
         owner.is_some_and(|owner| {

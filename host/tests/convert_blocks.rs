@@ -9,7 +9,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::convert::Target;
 use tercet_host::parallel::Threads;
 use tercet_host::{
-    DType, DequantizeOptions, Model, QuantizeOptions, compare, dequantize, quantize,
+    DType, DequantizeOptions, QuantizeOptions, TensorFile, compare, dequantize, quantize,
 };
 
 const BLOCK_TARGETS: [(Target, Format); 5] = [
@@ -90,7 +90,7 @@ fn rows_that_blocks_do_not_divide_go_the_way_of_llama_cpp() {
         Given::f32("r30", &[2, 30], &weights(4, 60)),
     ];
     safetensors(&path, &given, &[]);
-    let input = Model::open(&path).unwrap();
+    let input = TensorFile::open(&path).unwrap();
     let expected = [
         (
             Target::Blocks(Format::Tq2_0),
@@ -145,7 +145,7 @@ fn auto_keeps_its_budget_and_spends_it() {
         Given::f32("norm", &[16], &weights(3, 16)),
     ];
     safetensors(&path, &given, &[]);
-    let input = Model::open(&path).unwrap();
+    let input = TensorFile::open(&path).unwrap();
     let auto = |bits| QuantizeOptions {
         bits: Some(bits),
         force: true,
@@ -211,7 +211,7 @@ fn bf16_and_f64_are_quantized_as_their_f32() {
     ];
     let path = folder.file("in.safetensors");
     safetensors(&path, &given, &[]);
-    let input = Model::open(&path).unwrap();
+    let input = TensorFile::open(&path).unwrap();
     let (_, output) = run(
         &input,
         &QuantizeOptions::new(Target::Blocks(Format::Q8_0)),
@@ -262,7 +262,7 @@ fn a_gguf_model_keeps_its_metadata_and_what_is_quantized_stays() {
         twice.get("b.weight").unwrap().dtype,
         DType::Block(Format::Q8_0)
     );
-    let without = |model: &Model| -> Vec<_> {
+    let without = |model: &TensorFile| -> Vec<_> {
         let pairs = model.metadata().iter().cloned();
         pairs
             .filter(|(key, _)| key != "general.file_type")
@@ -278,7 +278,7 @@ fn one_array_goes_to_npy_and_several_do_not() {
     let values = weights(4, 512);
     let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 256), }\n";
     raw_npy(&path, header, &le(&values));
-    let input = Model::open(&path).unwrap();
+    let input = TensorFile::open(&path).unwrap();
     let (_, output) = run(
         &input,
         &QuantizeOptions::new(Target::Blocks(Format::Tq2_0)),

@@ -9,20 +9,20 @@ use tercet_core::quant::{self, Codes, Groups, Method, Rule, ScaleRule, int8};
 use tercet_core::scalar;
 use tercet_host::convert::{Grid, Per, Target};
 use tercet_host::parallel::compare;
-use tercet_host::{Model, QuantizeOptions};
+use tercet_host::{QuantizeOptions, TensorFile};
 
 /// A model of one matrix `w`, and its values.
-fn input(folder: &Folder, rows: usize, cols: usize) -> (Model, Vec<f32>) {
+fn input(folder: &Folder, rows: usize, cols: usize) -> (TensorFile, Vec<f32>) {
     let values = weights((rows * cols) as u64, rows * cols);
     let path = folder.file(&format!("{rows}x{cols}.safetensors"));
     safetensors(&path, &[Given::f32("w", &[rows, cols], &values)], &[]);
-    (Model::open(&path).unwrap(), values)
+    (TensorFile::open(&path).unwrap(), values)
 }
 
 /// Converts, and checks the bytes of `w` and of the tensors beside it, and the error that is reported against `restored`.
 fn check(
     folder: &Folder,
-    (model, values): &(Model, Vec<f32>),
+    (model, values): &(TensorFile, Vec<f32>),
     options: QuantizeOptions,
     tensors: &[(&str, Vec<u8>)],
     restored: &[f32],

@@ -12,7 +12,7 @@ use tercet_core::scalar;
 use tercet_host::convert::{FloatType, Grid, Per, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::{
-    DType, DequantizeOptions, Model, QuantizeOptions, Reading, compare, dequantize, quantize,
+    DType, DequantizeOptions, QuantizeOptions, Reading, TensorFile, compare, dequantize, quantize,
 };
 
 #[test]
@@ -123,7 +123,7 @@ fn bitnet_hf_packs_rows_and_is_read_back_either_way() {
         Given::f32("odd.weight", &[7, 40], &values[..280]),
     ];
     safetensors(&path, &given, &[]);
-    let input = Model::open(&path).unwrap();
+    let input = TensorFile::open(&path).unwrap();
     let s = block::bitnet_hf::scale(&values).unwrap();
     let mut codes = vec![0; 320];
     block::bitnet_hf::quantize(&values, s, &mut codes).unwrap();
@@ -175,7 +175,7 @@ fn restored_values_too_large_for_f16_are_refused() {
     let path = folder.file("in.safetensors");
     let codes = Given::new("w", Dtype::I8, &[4], vec![1, 2, 127, 3]);
     safetensors(&path, &[codes, Given::f32("w_scale", &[1], &[1000.0])], &[]);
-    let input = Model::open(&path).unwrap();
+    let input = TensorFile::open(&path).unwrap();
     let options = |dtype| DequantizeOptions {
         dtype,
         force: false,
@@ -200,7 +200,7 @@ fn restored_values_too_large_for_f16_are_refused() {
         &(),
     )
     .unwrap();
-    let output = Model::open(folder.file("out.safetensors")).unwrap();
+    let output = TensorFile::open(folder.file("out.safetensors")).unwrap();
     let expected = [1000.0, 2000.0, 127_000.0, 3000.0f32];
     let expected: Vec<u8> = expected
         .iter()
@@ -252,7 +252,7 @@ fn scales_that_do_not_fit_their_codes_are_refused() {
     ];
     for (given, expected) in cases {
         safetensors(&path, &given, &[]);
-        let input = Model::open(&path).unwrap();
+        let input = TensorFile::open(&path).unwrap();
         let out = folder.file("out.safetensors");
         let error = dequantize(
             &mut Threads::default(),
@@ -280,7 +280,7 @@ fn threads_do_not_show() {
         &[Given::f32("x", &[5, 262_144], &weights(7, 5 * 262_144))],
         &[],
     );
-    let input = Model::open(&path).unwrap();
+    let input = TensorFile::open(&path).unwrap();
     for target in [Target::Blocks(Format::Tq2_0), Target::Int8, Target::Ternary] {
         let mut seen: Option<(Vec<u8>, Vec<_>)> = None;
         for threads in [1, 2, 5] {

@@ -8,7 +8,7 @@ use tercet_core::block::Format;
 use tercet_core::palette::{self, Layout, MAX_WEIGHT, Output, Palette, Width};
 use tercet_host::convert::{Per, Target};
 use tercet_host::parallel::Threads;
-use tercet_host::{DType, Error, Model, QuantizeOptions, compare, inspect, quantize};
+use tercet_host::{DType, Error, QuantizeOptions, TensorFile, compare, inspect, quantize};
 
 fn options(bits: u8, per: Per) -> QuantizeOptions {
     QuantizeOptions {
@@ -54,7 +54,7 @@ fn expected(layout: Layout, values: &[f32], importances: &[u32]) -> Expected {
 }
 
 /// Checks a tensor of a written file against the reference engine.
-fn check(output: &Model, name: &str, layout: Layout, shape: &[usize], expected: &Expected) {
+fn check(output: &TensorFile, name: &str, layout: Layout, shape: &[usize], expected: &Expected) {
     let part = |suffix: &str| output.get(&format!("{name}{suffix}")).unwrap();
     let stored = part("");
     let (_, outer) = shape.split_last().unwrap();
@@ -103,7 +103,7 @@ fn files_hold_the_bits_of_the_reference_engine_and_come_back() {
         })
         .collect();
     safetensors(&path, &given, &[("format", "pt")]);
-    let input = Model::open(&path).unwrap();
+    let input = TensorFile::open(&path).unwrap();
     for bits in 1..=8 {
         for per in [Per::Tensor, Per::Row, Per::Rows(3), Per::Rows(1000)] {
             let out = folder.file("out.safetensors");
@@ -171,7 +171,7 @@ fn palettes_stand_beside_q4_0_and_q8_0_where_rows_are_whole_blocks() {
         Given::f32("odd", &[6, 65], &weights(2, 390)),
     ];
     safetensors(&path, &given, &[]);
-    let input = Model::open(&path).unwrap();
+    let input = TensorFile::open(&path).unwrap();
     let (report, _) = run(
         &input,
         &options(4, Per::Tensor),
@@ -253,7 +253,7 @@ fn importances_are_scaled_to_integers_and_weigh_the_error() {
         &options(3, Per::Row),
         &folder.file("plain.safetensors"),
     );
-    let error = |model: &Model, out: &str| -> f64 {
+    let error = |model: &TensorFile, out: &str| -> f64 {
         let values = floats(&restored(model, &folder.file(out)), "a.weight");
         let all = values.iter().zip(floats(&input, "a.weight")).zip(&many);
         all.map(|((y, x), &w)| f64::from(w) * f64::from(x - y).powi(2))
@@ -314,7 +314,7 @@ fn importances_that_do_not_fit_are_refused() {
 }
 
 /// A palette of 3 x 5 values of two bits in two groups, one part of it replaced.
-fn stored(folder: &Folder, replaced: Option<Given>) -> Model {
+fn stored(folder: &Folder, replaced: Option<Given>) -> TensorFile {
     let dims: Vec<u8> = [3i64, 5].iter().flat_map(|dim| dim.to_le_bytes()).collect();
     let sound = [
         Given::new(
@@ -343,7 +343,7 @@ fn stored(folder: &Folder, replaced: Option<Given>) -> Model {
         .collect();
     let path = folder.file("stored.safetensors");
     safetensors(&path, &parts, &[]);
-    Model::open(path).unwrap()
+    TensorFile::open(path).unwrap()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::convert::{Grid, Per, Target};
 use tercet_host::parallel::Threads;
-use tercet_host::{Error, Model, QuantizeOptions, quantize};
+use tercet_host::{Error, QuantizeOptions, TensorFile, quantize};
 
 #[test]
 fn globs_choose_and_a_glob_that_matches_nothing_is_refused() {
@@ -65,7 +65,7 @@ fn a_value_that_is_not_finite_is_named_and_leaves_nothing() {
         values[100_000] = f32::NAN;
         let path = folder.file("in.safetensors");
         safetensors(&path, &[Given::f32("x", &[391, 256], &values)], &[]);
-        let input = Model::open(&path).unwrap();
+        let input = TensorFile::open(&path).unwrap();
         for target in Target::ALL {
             for per in [Per::Tensor, Per::Row] {
                 let grouped = matches!(target, Target::Int8 | Target::Ternary | Target::Palette(_));

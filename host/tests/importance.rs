@@ -9,7 +9,7 @@ use tercet_host::engine::FlowEngine;
 use tercet_host::file::output::Output;
 use tercet_host::language::{Inputs, LanguageFile, RunOptions, View, run, tiny};
 use tercet_host::parallel::Threads;
-use tercet_host::{DType, Model, QuantizeOptions, dequantize, quantize};
+use tercet_host::{DType, QuantizeOptions, TensorFile, dequantize, quantize};
 
 use crate::files::runs::run as convert;
 use crate::files::{Folder, Given, safetensors, weights};
@@ -33,7 +33,7 @@ fn recorded<E: FlowEngine>(engine: &mut E, file: &LanguageFile, chunk: u32) -> I
 }
 
 /// The values of a tensor of f32.
-fn floats(model: &Model, name: &str) -> Vec<f32> {
+fn floats(model: &TensorFile, name: &str) -> Vec<f32> {
     let bytes = model.get(name).unwrap().bytes.as_chunks().0.iter();
     bytes.map(|&bytes| f32::from_le_bytes(bytes)).collect()
 }
@@ -52,7 +52,7 @@ fn inputs_are_what_norms_give_on_every_engine_in_steps_of_any_size() {
     assert_eq!(rows[0], ("blk.0.attn_q.weight", TEXT.len() as u64));
     assert_eq!(rows[7 * layers], ("token_embd.weight", 1));
     // The first layer's queries: the embedding's rows behind the norm.
-    let model = Model::open(&path).unwrap();
+    let model = TensorFile::open(&path).unwrap();
     let (embedding, gains) = (
         floats(&model, "token_embd.weight"),
         floats(&model, "blk.0.attn_norm.weight"),
@@ -102,7 +102,7 @@ fn a_file_holds_sums_and_counts_as_llama_cpp_names_them() {
     write(false).unwrap();
     assert!(write(false).unwrap_err().to_string().contains("exists"));
     write(true).unwrap();
-    let written = Model::open(&out).unwrap();
+    let written = TensorFile::open(&out).unwrap();
     let metadata = |key: &str| {
         let mut pairs = written.metadata().iter();
         pairs.find(|pair| pair.0 == key).unwrap().1.clone()
@@ -128,7 +128,7 @@ fn mean(name: &str, input: usize) -> f32 {
 }
 
 /// Two matrices of the same values, of which those of every third input are large, and what their inputs are, of three rows.
-fn given(folder: &Folder) -> (Model, PathBuf) {
+fn given(folder: &Folder) -> (TensorFile, PathBuf) {
     let path = folder.file("in.safetensors");
     let large = |input: usize| if input.is_multiple_of(3) { 100.0 } else { 1.0 };
     let values = weights(1, 4 * 1024).into_iter().enumerate();
@@ -148,7 +148,7 @@ fn given(folder: &Folder) -> (Model, PathBuf) {
         Given::f32("b.counts", &[1], &[3.0]),
     ];
     safetensors(&importance, &tensors, &[]);
-    (Model::open(path).unwrap(), importance)
+    (TensorFile::open(path).unwrap(), importance)
 }
 
 fn auto(bits: f64, importance: &Path) -> QuantizeOptions {
@@ -181,7 +181,7 @@ fn auto_spends_bits_where_products_are_off() {
         &(),
     )
     .unwrap();
-    let restored = Model::open(restored).unwrap();
+    let restored = TensorFile::open(restored).unwrap();
     let mut total = 0.0;
     for name in ["a", "b"] {
         let (mut error, mut energy) = (0.0, 0.0);
@@ -268,7 +268,7 @@ fn an_embedding_and_a_head_may_be_missing() {
         Given::f32("a.counts", &[1], &[1.0]),
     ];
     safetensors(&importance, &tensors, &[]);
-    let model = Model::open(path).unwrap();
+    let model = TensorFile::open(path).unwrap();
     let (report, _) = convert(&model, &auto(8.5, &importance), &folder.file("out.gguf"));
     // Of alike inputs each loses the same, whether that is said or not.
     let types: Vec<&str> = report

@@ -10,14 +10,14 @@ use tercet_host::language::{
     Description, Extras, Merging, Parameters, Slot, TokenKind, Vocabulary, Writer, byte_rows,
     specs, ternary, tiny,
 };
-use tercet_host::{DType, Error, Model};
+use tercet_host::{DType, Error, TensorFile};
 
 use crate::files::Folder;
 
 const TERNARY: [Format; 3] = [Format::Tq1_0, Format::Tq2_0, Format::Q2_0];
 
 /// A tensor's values, whatever its type.
-fn values(model: &Model, name: &str) -> Vec<f32> {
+fn values(model: &TensorFile, name: &str) -> Vec<f32> {
     let tensor = model.get(name).unwrap();
     match tensor.dtype {
         DType::Block(format) => {
@@ -43,7 +43,7 @@ fn a_tiny_bitnet_has_the_same_weights_in_every_type() {
     let write = |name: &str, dtype| {
         let path = folder.file(name);
         tiny::bitnet(&path, tiny::BITNET, 7, dtype, false).unwrap();
-        Model::open(path).unwrap()
+        TensorFile::open(path).unwrap()
     };
     let floats = write("f32.gguf", DType::F32);
     let mut others = vec![write("f16.gguf", DType::F16)];
@@ -68,7 +68,7 @@ fn a_ternary_matrix_has_one_scale_and_a_row_of_the_embedding_too() {
     for format in TERNARY {
         let path = folder.file(format.name());
         tiny::bitnet(&path, tiny::BITNET, 3, DType::Block(format), false).unwrap();
-        let model = Model::open(path).unwrap();
+        let model = TensorFile::open(path).unwrap();
         let scales = |format: Format, bytes: &[u8]| -> Vec<f16> {
             let blocks = bytes.chunks_exact(format.bytes());
             blocks.map(|block| format.scale(block)).collect()
@@ -161,7 +161,7 @@ fn a_tiny_llama_has_what_a_llama_may_have() {
     let folder = Folder::new();
     let path = folder.file("llama.gguf");
     tiny::llama(&path, tiny::LLAMA, 1, false).unwrap();
-    let model = Model::open(&path).unwrap();
+    let model = TensorFile::open(&path).unwrap();
     for (name, dtype, shape) in [
         ("token_embd.weight", DType::F16, &[297, 96][..]),
         ("rope_freqs.weight", DType::F32, &[12]),

@@ -9,7 +9,7 @@ use tercet_core::model::Pattern;
 use tercet_host::language::tokenizer::Tokenizer;
 use tercet_host::language::{LanguageFile, RunOptions, View, Windows, perplexity, run, tiny};
 use tercet_host::parallel::Threads;
-use tercet_host::{DType, Error, Model};
+use tercet_host::{DType, Error, TensorFile};
 
 use crate::files::Folder;
 
@@ -25,7 +25,7 @@ fn write(folder: &Folder) -> [std::path::PathBuf; 2] {
 fn refusals(path: &Path) -> [Error; 2] {
     let file = LanguageFile::open(path).unwrap();
     let model = View::of(&file).unwrap_err();
-    let tokenizer = Model::open(path).and_then(|model| Tokenizer::open(&model, None));
+    let tokenizer = TensorFile::open(path).and_then(|model| Tokenizer::open(&model, None));
     [model, tokenizer.unwrap_err()]
 }
 

@@ -8,13 +8,13 @@ use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};
 use tercet_core::quant::calibrate::RangeRule;
 use tercet_host::convert::Grid;
 use tercet_host::parallel::Threads;
-use tercet_host::{BARS, DequantizeOptions, Error, Model, Reading};
+use tercet_host::{BARS, DequantizeOptions, Error, Reading, TensorFile};
 use tercet_host::{calibrate, compare, dequantize, inspect};
 
-fn open(folder: &Folder, name: &str, given: &[Given]) -> Model {
+fn open(folder: &Folder, name: &str, given: &[Given]) -> TensorFile {
     let path = folder.file(name);
     safetensors(&path, given, &[]);
-    Model::open(path).unwrap()
+    TensorFile::open(path).unwrap()
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn i2_s_is_read_once_its_layout_is_named() {
     let path = folder.file("bitnet.gguf");
     std::fs::write(&path, &bytes[..len]).unwrap();
 
-    let model = Model::open(&path).unwrap();
+    let model = TensorFile::open(&path).unwrap();
     let out = folder.file("out.safetensors");
     let error = dequantize(
         &mut Threads::default(),
@@ -258,7 +258,7 @@ fn i2_s_is_read_once_its_layout_is_named() {
     let expected: Vec<f32> = (0..count)
         .map(|i| (f32::from(code(i)) - 1.0) * 0.25)
         .collect();
-    let back = Model::open(&out).unwrap();
+    let back = TensorFile::open(&out).unwrap();
     assert_eq!(back.get("w").unwrap().shape, [40, 1024]);
     assert_eq!(back.get("w").unwrap().bytes, files::le(&expected));
 }

@@ -21,7 +21,7 @@ use tercet_core::quant::Rule;
 use tercet_host::convert::{FloatType, Per, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::{
-    DequantizeOptions, Model, QuantizeOptions, compare, dequantize, inspect, quantize,
+    DequantizeOptions, QuantizeOptions, TensorFile, compare, dequantize, inspect, quantize,
 };
 
 const MIB: u64 = 1 << 20;
@@ -60,7 +60,7 @@ fn peak(work: impl FnOnce()) -> [u64; 2] {
 }
 
 /// A safetensors file of zeros that takes no room on the disk: tensors from a header and so many bytes.
-fn sparse(folder: &Folder, name: &str, header: &str, bytes: u64) -> Model {
+fn sparse(folder: &Folder, name: &str, header: &str, bytes: u64) -> TensorFile {
     let path = folder.file(name);
     let mut file = File::create(&path).unwrap();
     file.write_all(&(header.len() as u64).to_le_bytes())
@@ -68,7 +68,7 @@ fn sparse(folder: &Folder, name: &str, header: &str, bytes: u64) -> Model {
     file.write_all(header.as_bytes()).unwrap();
     file.set_len(8 + header.len() as u64 + bytes).unwrap();
     drop(file);
-    let model = Model::open(&path).unwrap();
+    let model = TensorFile::open(&path).unwrap();
     assert_eq!(model.tensor_bytes(), bytes);
     model
 }

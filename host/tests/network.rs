@@ -5,7 +5,7 @@ use tercet_core::linear::Layout;
 use tercet_core::linear::network::{Buffers, Network};
 use tercet_core::number::Random;
 use tercet_core::scalar::Scalar;
-use tercet_host::Model;
+use tercet_host::TensorFile;
 use tercet_host::engine::FlowEngine;
 use tercet_host::network::{BATCH, BuildOptions, Built, LayerOptions, NetworkFile, build};
 use tercet_host::parallel::Threads;
@@ -13,7 +13,7 @@ use tercet_host::points::{Points, Values};
 use tercet_host::simd::Backend;
 
 /// A model of matrices `0.weight` and so on, between these widths, and biases for every other one.
-fn model(widths: &[usize], seed: u64) -> (tempfile::TempDir, Model) {
+fn model(widths: &[usize], seed: u64) -> (tempfile::TempDir, TensorFile) {
     let mut random = Random::new(seed);
     let (mut header, mut data) = (String::new(), Vec::new());
     let mut put = |name: String, shape: &[usize]| {
@@ -41,7 +41,7 @@ fn model(widths: &[usize], seed: u64) -> (tempfile::TempDir, Model) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     std::fs::write(&path, bytes).unwrap();
-    let model = Model::open(&path).unwrap();
+    let model = TensorFile::open(&path).unwrap();
     (folder, model)
 }
 

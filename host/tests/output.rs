@@ -6,7 +6,7 @@ use crate::files::{Folder, Given, safetensors, weights};
 use tercet_core::block::Format;
 use tercet_host::convert::Target;
 use tercet_host::parallel::Threads;
-use tercet_host::{Error, Model, QuantizeOptions, quantize};
+use tercet_host::{Error, QuantizeOptions, TensorFile, quantize};
 
 fn input(folder: &Folder, rows: usize) -> PathBuf {
     let path = folder.file("in.safetensors");
@@ -19,7 +19,7 @@ fn input(folder: &Folder, rows: usize) -> PathBuf {
 }
 
 fn attempt(input: &Path, out: &Path, target: Target, force: bool) -> Result<(), Error> {
-    let model = Model::open(input)?;
+    let model = TensorFile::open(input)?;
     let options = QuantizeOptions {
         force,
         ..QuantizeOptions::new(target)

@@ -14,7 +14,7 @@ use tercet_host::points::{
     Codes, Destination, Points, ReadOptions, Values, read_weights, side_files, write_centroids,
     write_labels, write_points, write_representatives,
 };
-use tercet_host::{Error, Model, QuantizeOptions, quantize};
+use tercet_host::{Error, QuantizeOptions, TensorFile, quantize};
 
 fn open(folder: &Folder, spec: &str) -> Result<Points, Error> {
     let path = folder.file(spec);
@@ -186,7 +186,7 @@ fn quantized_tensors_are_what_they_stand_for() {
     let values = weights(5, 8 * 256);
     let file = folder.file("m.safetensors");
     safetensors(&file, &[Given::f32("w", &[8, 256], &values)], &[]);
-    let model = Model::open(&file).unwrap();
+    let model = TensorFile::open(&file).unwrap();
     let written = |target, per, name: &str| {
         let mut options = QuantizeOptions::new(target);
         options.per = per;

@@ -2,7 +2,7 @@
 
 use crate::files::{Folder, Given, le, raw_npy, raw_safetensors, safetensors, weights};
 use safetensors::Dtype;
-use tercet_host::{Container, DType, Error, Model};
+use tercet_host::{Container, DType, Error, TensorFile};
 
 #[test]
 fn safetensors_of_every_type_is_read_as_written() {
@@ -37,7 +37,7 @@ fn safetensors_of_every_type_is_read_as_written() {
         })
         .collect();
     safetensors(&path, &given, &[("format", "pt"), ("a", "b")]);
-    let model = Model::open(&path).expect("a sound file");
+    let model = TensorFile::open(&path).expect("a sound file");
     assert_eq!(model.container(), Container::Safetensors);
     assert_eq!(model.tensors().len(), given.len());
     for (given, (_, dtype)) in given.iter().zip(types) {
@@ -71,7 +71,7 @@ fn shards_are_one_model() {
         r#"{"metadata": {"total_size": 48}, "weight_map": {"y": "m-2.safetensors", "x": "m-1.safetensors"}}"#,
     )
     .unwrap();
-    let model = Model::open(&index).expect("a sound index");
+    let model = TensorFile::open(&index).expect("a sound index");
     let names: Vec<&str> = model.tensors().map(|tensor| tensor.name).collect();
     assert_eq!(names, ["x", "y"]);
     assert_eq!(model.get("x").unwrap().bytes, le(&x));
@@ -118,7 +118,7 @@ fn lying_indexes_are_refused() {
         refused(&index, expected);
     }
     std::fs::write(&index, r#"{"weight_map": {"x": "gone.safetensors"}}"#).unwrap();
-    let error = Model::open(&index)
+    let error = TensorFile::open(&index)
         .expect_err("the shard is missing")
         .to_string();
     assert!(
@@ -220,7 +220,11 @@ fn every_truncation_of_a_safetensors_file_is_refused() {
     let cut = folder.file("cut.safetensors");
     for len in 0..bytes.len() {
         std::fs::write(&cut, &bytes[..len]).unwrap();
-        assert!(Model::open(&cut).is_err(), "{len} of {} bytes", bytes.len());
+        assert!(
+            TensorFile::open(&cut).is_err(),
+            "{len} of {} bytes",
+            bytes.len()
+        );
     }
 }
 
@@ -245,7 +249,7 @@ fn npy_of_every_type_is_read_as_written() {
     for (name, dtype, size) in types {
         let data: Vec<u8> = (0..6 * size).collect();
         raw_npy(&path, &npy_header(name, "False", "(2, 3)"), &data);
-        let model = Model::open(&path).expect(name);
+        let model = TensorFile::open(&path).expect(name);
         let tensor = model.tensors().next().expect("one array");
         assert_eq!(
             (tensor.name, tensor.dtype, tensor.shape),
@@ -260,12 +264,17 @@ fn npy_of_every_type_is_read_as_written() {
         &le(&[1.0, 2.0, 3.0]),
     );
     assert_eq!(
-        Model::open(&path).unwrap().tensors().next().unwrap().shape,
+        TensorFile::open(&path)
+            .unwrap()
+            .tensors()
+            .next()
+            .unwrap()
+            .shape,
         [3]
     );
     raw_npy(&path, &npy_header("<f4", "False", "()"), &le(&[1.0]));
     assert_eq!(
-        Model::open(&path)
+        TensorFile::open(&path)
             .unwrap()
             .tensors()
             .next()
@@ -332,7 +341,7 @@ fn hostile_npy_is_refused() {
     for len in 0..bytes.len() {
         std::fs::write(&path, &bytes[..len]).unwrap();
         assert!(
-            Model::open(&path).is_err(),
+            TensorFile::open(&path).is_err(),
             "{len} of {} bytes",
             bytes.len()
         );
@@ -343,7 +352,7 @@ fn hostile_npy_is_refused() {
 fn what_is_no_model_is_named() {
     let folder = Folder::new();
     let missing = folder.file("missing.safetensors");
-    let error = Model::open(&missing).unwrap_err();
+    let error = TensorFile::open(&missing).unwrap_err();
     assert!(
         matches!(&error, Error::Io { action: "open", .. }),
         "{error}"
@@ -368,7 +377,7 @@ fn what_is_no_model_is_named() {
         std::fs::write(&path, bytes).unwrap();
         refused(&path, expected);
     }
-    let error = Model::open(folder.path()).unwrap_err().to_string();
+    let error = TensorFile::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains("folder"), "{error}");
 }
 
@@ -377,7 +386,7 @@ fn npy_header(descr: &str, fortran: &str, shape: &str) -> String {
 }
 
 fn refused(path: &std::path::Path, expected: &str) {
-    let error = Model::open(path).expect_err(expected).to_string();
+    let error = TensorFile::open(path).expect_err(expected).to_string();
     assert!(error.contains(expected), "{error}\nlacks: {expected}");
     assert!(error.starts_with(&*path.to_string_lossy()), "{error}");
     assert!(!error.contains('\n'), "{error}");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::files::Folder;
 use tercet_core::gguf::{GgufError, Reader};
-use tercet_host::{Error, Model};
+use tercet_host::{Error, TensorFile};
 
 /// The hostile files of the reader's own tests.
 #[test]
@@ -27,7 +27,7 @@ fn a_refusal_that_counts_tensors_names_the_tensor() {
         let described = &bytes[offset..];
         assert_eq!(described[..8], (name.len() as u64).to_le_bytes());
         assert!(described[8..].starts_with(name.as_bytes()));
-        let error = Model::open(&path).unwrap_err();
+        let error = TensorFile::open(&path).unwrap_err();
         assert!(
             matches!(&error, Error::Tensor { tensor, .. } if tensor == name),
             "{error}"
@@ -91,14 +91,14 @@ fn the_second_tensor_is_named_where_it_is_at_fault() {
         "{}: tensor `☃`: bad GGUF file: tensor 1: tensor type 99 is unknown (it is described at offset {at})",
         path.display()
     );
-    assert_eq!(Model::open(&path).unwrap_err().to_string(), expected);
+    assert_eq!(TensorFile::open(&path).unwrap_err().to_string(), expected);
 }
 
 #[test]
 fn two_tensors_of_one_name_are_refused_by_name() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/hostile/duplicate_tensor.gguf");
-    let error = Model::open(&path).unwrap_err();
+    let error = TensorFile::open(&path).unwrap_err();
     let Error::Tensor { tensor, reason, .. } = &error else {
         panic!("{error}");
     };

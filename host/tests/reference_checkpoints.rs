@@ -8,7 +8,7 @@ use tercet_core::model::CacheType;
 use tercet_host::convert::Target;
 use tercet_host::language::{ImportOptions, import};
 use tercet_host::parallel::Threads;
-use tercet_host::{DType, Model, QuantizeOptions, quantize};
+use tercet_host::{DType, QuantizeOptions, TensorFile, quantize};
 
 use crate::reference_language::Peers;
 use crate::reference_models::logits;
@@ -65,7 +65,7 @@ fn quantized(peers: &Peers, model: &Path, format: Format) -> PathBuf {
         force: true,
         ..QuantizeOptions::new(Target::Blocks(format))
     };
-    let model = Model::open(model).unwrap();
+    let model = TensorFile::open(model).unwrap();
     quantize(&mut Threads::alone(), &model, &options, &out, &()).unwrap();
     out
 }

@@ -7,7 +7,7 @@ use crate::files::{Folder, Given, safetensors, weights};
 use tercet_core::block::Format;
 use tercet_host::convert::{Grid, Per, Target};
 use tercet_host::parallel::Threads;
-use tercet_host::{DType, DequantizeOptions, Model, QuantizeOptions, dequantize, quantize};
+use tercet_host::{DType, DequantizeOptions, QuantizeOptions, TensorFile, dequantize, quantize};
 
 const MODULES: &[&str] = &["gguf", "numpy", "safetensors"];
 
@@ -32,19 +32,19 @@ fn ours(folder: &Folder, path: &Path) -> Vec<u8> {
     };
     dequantize(
         &mut Threads::default(),
-        &Model::open(path).unwrap(),
+        &TensorFile::open(path).unwrap(),
         &options,
         &back,
         &(),
     )
     .unwrap();
-    let back = Model::open(&back).unwrap();
-    let model = Model::open(path).unwrap();
+    let back = TensorFile::open(&back).unwrap();
+    let model = TensorFile::open(path).unwrap();
     let names = model.tensors().filter_map(|tensor| back.get(tensor.name));
     names.flat_map(|tensor| tensor.bytes.to_vec()).collect()
 }
 
-fn input(folder: &Folder) -> Model {
+fn input(folder: &Folder) -> TensorFile {
     let path = folder.file("in.safetensors");
     let given = [
         Given::f32("a.weight", &[6, 512], &weights(1, 6 * 512)),
@@ -53,7 +53,7 @@ fn input(folder: &Folder) -> Model {
         Given::f32("norm", &[10], &weights(4, 10)),
     ];
     safetensors(&path, &given, &[("format", "pt")]);
-    Model::open(path).unwrap()
+    TensorFile::open(path).unwrap()
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn safetensors_and_npy_written_open_in_python_with_equal_values() {
             // safetensors lists in an order of its own: compare tensor by tensor.
             for name in ["a.weight", "b.weight", "c.weight"] {
                 let one = folder.file("one.safetensors");
-                let held = Model::open(&out).unwrap();
+                let held = TensorFile::open(&out).unwrap();
                 let parts = ["", "_scale", "_zero_point"].map(|suffix| format!("{name}{suffix}"));
                 let given: Vec<Given> = ["w", "w_scale", "w_zero_point"]
                     .into_iter()
@@ -164,7 +164,7 @@ fn safetensors_and_npy_written_open_in_python_with_equal_values() {
         &[],
     );
     let coded = folder.file("single.gguf");
-    let model = Model::open(&single).unwrap();
+    let model = TensorFile::open(&single).unwrap();
     quantize(
         &mut Threads::default(),
         &model,
@@ -176,7 +176,7 @@ fn safetensors_and_npy_written_open_in_python_with_equal_values() {
     let npy = folder.file("single.npy");
     dequantize(
         &mut Threads::default(),
-        &Model::open(&coded).unwrap(),
+        &TensorFile::open(&coded).unwrap(),
         &DequantizeOptions::default(),
         &npy,
         &(),
@@ -199,7 +199,7 @@ fn metadata_of_a_gguf_model_is_carried_through() {
         "files.py",
         ["write-gguf".as_ref(), before.as_os_str()],
     );
-    let model = Model::open(&before).unwrap();
+    let model = TensorFile::open(&before).unwrap();
     let after = folder.file("after.gguf");
     quantize(
         &mut Threads::default(),
@@ -230,7 +230,7 @@ fn metadata_of_a_gguf_model_is_carried_through() {
     ];
     assert_eq!(lines, expected);
     assert!(!values.is_empty());
-    let written = Model::open(&after).unwrap();
+    let written = TensorFile::open(&after).unwrap();
     for name in ["blk.0.attn_norm.weight", "blk.0.ids", "blk.0.q5.weight"] {
         let (before, after) = (model.get(name).unwrap(), written.get(name).unwrap());
         assert_eq!(

@@ -8,7 +8,7 @@ use tercet_core::engine::LinearEngine;
 use tercet_core::linear::network::{Buffers, Network};
 use tercet_core::linear::{I8Sym, Layout};
 use tercet_core::scalar::Scalar;
-use tercet_host::Model;
+use tercet_host::TensorFile;
 use tercet_host::network::{BuildOptions, NetworkFile, build};
 use tercet_host::parallel::Threads;
 use tercet_host::points::{Destination, Points, ReadOptions, Values, write_points};
@@ -52,7 +52,7 @@ fn features() -> (Points, Points) {
 
 /// The digits network with its hidden layer in a layout, and its head in another.
 fn network(hidden: Layout, head: Layout, train: &Points) -> NetworkFile {
-    let model = Model::open(demo("digits.safetensors")).unwrap();
+    let model = TensorFile::open(demo("digits.safetensors")).unwrap();
     let layers = vec![
         "hidden:relu".parse().unwrap(),
         format!("head:{}", head.name()).parse().unwrap(),

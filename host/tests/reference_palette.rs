@@ -11,7 +11,7 @@ use tercet_core::palette::{Counts, Width, scratch_len};
 use tercet_core::quant::{Grid, Groups, int8};
 use tercet_core::scalar::Tensor;
 use tercet_host::convert::{Per, Target};
-use tercet_host::{Model, QuantizeOptions};
+use tercet_host::{QuantizeOptions, TensorFile};
 
 /// The int8 codes of a whole tensor.
 fn codes(values: &[f32]) -> Vec<i8> {
@@ -85,9 +85,9 @@ fn no_run_of_scikit_learn_ends_with_less_inertia() {
 }
 
 /// The classifier of the demo.
-fn classifier() -> Model {
+fn classifier() -> TensorFile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/demo/digits.safetensors");
-    Model::open(path).unwrap()
+    TensorFile::open(path).unwrap()
 }
 
 /// Reads every palette of a file with NumPy: names and shapes, and the bytes of all values.
@@ -112,7 +112,7 @@ fn files_read_by_the_documented_layout_have_equal_values() {
         Given::f32("c", &[7, 1], &weights(3, 7)),
     ];
     safetensors(&path, &given, &[]);
-    let input = Model::open(&path).unwrap();
+    let input = TensorFile::open(&path).unwrap();
     for width in Width::ALL {
         for per in [Per::Tensor, Per::Row, Per::Rows(4)] {
             let options = QuantizeOptions {
@@ -150,7 +150,7 @@ fn real_layers_lose_what_their_bits_say() {
     let mut models = vec![("digits", classifier())];
     let python = support::python_with(&["numpy", "wordllama"]);
     let path = python.map(|python| embeddings(&python));
-    models.extend(path.map(|path| ("wordllama", Model::open(path).unwrap())));
+    models.extend(path.map(|path| ("wordllama", TensorFile::open(path).unwrap())));
     let folder = Folder::new();
     for (name, model) in models {
         for per in [Per::Tensor, Per::Rows(32)] {

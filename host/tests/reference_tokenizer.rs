@@ -8,7 +8,7 @@ use tercet_core::block::Format;
 use tercet_core::gguf::Reader;
 use tercet_core::number::Random;
 use tercet_host::language::tokenizer::{Encoding, Loss, Specials, Tokenizer, TokenizerError};
-use tercet_host::{DType, Model};
+use tercet_host::{DType, TensorFile};
 
 use crate::{reference_models, support};
 
@@ -303,7 +303,7 @@ fn tokens_and_pieces_of_models_are_llama_cpp_s() {
     let stories = temporary.path().join("stories15M.gguf");
     reference_models::stories(&folder, DType::Block(Format::Q8_0), &stories);
     for path in [stories, reference_models::smollm2(&folder)] {
-        let tokenizer = Tokenizer::open(&Model::open(&path).unwrap(), None).unwrap();
+        let tokenizer = Tokenizer::open(&TensorFile::open(&path).unwrap(), None).unwrap();
         compare(&path, &tokenizer, &python, &ggml);
     }
 }

@@ -18,8 +18,8 @@ use tercet_host::convert::{FloatType, Grid, Per, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
 use tercet_host::{
-    Amounts, CompareReport, DequantizeOptions, Model, QuantizeOptions, Reading, Report, Summary,
-    compare, dequantize, inspect, quantize,
+    Amounts, CompareReport, DequantizeOptions, QuantizeOptions, Reading, Report, Summary,
+    TensorFile, compare, dequantize, inspect, quantize,
 };
 
 /// Engines by the calls that have no room.
@@ -30,7 +30,7 @@ const ROOM: [fn(usize) -> Option<Trouble>; 3] = [
 ];
 
 /// Tensors of several chunks whose rows and groups end within those, and of rows that no eight values divide.
-fn floats(folder: &Folder) -> Model {
+fn floats(folder: &Folder) -> TensorFile {
     let path = folder.file("floats.safetensors");
     let halves = |seed| -> Vec<u8> {
         let values = weights(seed, 6 * 1024);
@@ -44,7 +44,7 @@ fn floats(folder: &Folder) -> Model {
         Given::f32("wide.weight", &[3, 400_384], &weights(5, 3 * 400_384)),
     ];
     safetensors(&path, &given, &[]);
-    Model::open(path).unwrap()
+    TensorFile::open(path).unwrap()
 }
 
 /// Every way to store them, as options and the extension of the file.
@@ -89,7 +89,7 @@ fn targets() -> Vec<(QuantizeOptions, &'static str)> {
     all
 }
 
-fn opened(folder: &Folder, options: &QuantizeOptions, extension: &str) -> Model {
+fn opened(folder: &Folder, options: &QuantizeOptions, extension: &str) -> TensorFile {
     let out = folder.file(&format!("in.{extension}"));
     let options = QuantizeOptions {
         force: true,
@@ -103,7 +103,7 @@ fn opened(folder: &Folder, options: &QuantizeOptions, extension: &str) -> Model 
         &(),
     )
     .unwrap();
-    Model::open(out).unwrap()
+    TensorFile::open(out).unwrap()
 }
 
 fn options(dtype: FloatType) -> DequantizeOptions {
@@ -147,7 +147,7 @@ fn named(engine: &Apart, name: &str, note: Option<&str>) {
 }
 
 /// Restores a model to every float type, whatever calls have no room; bytes and reports must be the same.
-fn restored_alike(folder: &Folder, model: &Model) {
+fn restored_alike(folder: &Folder, model: &TensorFile) {
     let (expected, found) = (
         folder.file("expected.safetensors"),
         folder.file("found.safetensors"),
@@ -272,7 +272,7 @@ fn core_s_loops_and_the_pool_restore_alike_and_each_is_named() {
 }
 
 /// An I2_S tensor of 128 columns.
-fn i2_s(folder: &Folder, rows: usize, scale: f32) -> Model {
+fn i2_s(folder: &Folder, rows: usize, scale: f32) -> TensorFile {
     let mut bytes: Vec<u8> = (0..rows * 32)
         .map(|i| [0b01_00_10_01, 0b10_01_00_10][i % 2])
         .collect();
@@ -293,7 +293,7 @@ fn i2_s(folder: &Folder, rows: usize, scale: f32) -> Model {
         i2_s: Some(Layout::X86x128),
         ..Reading::default()
     };
-    Model::open(path).unwrap().with_reading(reading)
+    TensorFile::open(path).unwrap().with_reading(reading)
 }
 
 /// Blocks of formats that are read only, as files of models hold them: restored as core decodes them, and carried where a model is
@@ -326,7 +326,7 @@ fn blocks_that_are_read_only_are_restored_and_carried() {
         file.truncate(len);
         let path = folder.file("in.gguf");
         fs::write(&path, file).unwrap();
-        let model = Model::open(path).unwrap();
+        let model = TensorFile::open(path).unwrap();
 
         let mut floats = vec![0.0; blocks * 256];
         block::decode(format, &bytes, &mut floats).unwrap();
@@ -341,7 +341,7 @@ fn blocks_that_are_read_only_are_restored_and_carried() {
                 false => dequantize(&mut Scalar, &model, &options, &out, &()),
             };
             report.unwrap();
-            let restored = Model::open(out).unwrap();
+            let restored = TensorFile::open(out).unwrap();
             assert!(restored.tensors().next().unwrap().bytes == floats);
         }
         let out = folder.file("out.gguf");
@@ -349,7 +349,7 @@ fn blocks_that_are_read_only_are_restored_and_carried() {
         let report = quantize(&mut Threads::default(), &model, &target, &out, &()).unwrap();
         let note = report.tensors[0].note.as_deref();
         assert_eq!(note, Some("quantized already"));
-        let carried = Model::open(out).unwrap();
+        let carried = TensorFile::open(out).unwrap();
         assert!(carried.tensors().next().unwrap().bytes == bytes);
     }
 }
@@ -361,7 +361,7 @@ fn what_no_engine_restores_is_the_processors() {
     let packed = folder.file("packed.safetensors");
     let given = [Given::f32("w", &[8, 4096], &weights(1, 8 * 4096))];
     safetensors(&folder.file("w.safetensors"), &given, &[]);
-    let original = Model::open(folder.file("w.safetensors")).unwrap();
+    let original = TensorFile::open(folder.file("w.safetensors")).unwrap();
     let target = QuantizeOptions::new(Target::BitnetHf);
     quantize(&mut Threads::default(), &original, &target, &packed, &()).unwrap();
     let halves = weights(2, 99);
@@ -369,10 +369,10 @@ fn what_no_engine_restores_is_the_processors() {
     let halves = [Given::new("w", Dtype::F16, &[99], halves)];
     safetensors(&folder.file("halves.safetensors"), &halves, &[]);
     let models = [
-        (Model::open(packed).unwrap(), 8 * 4096, true),
+        (TensorFile::open(packed).unwrap(), 8 * 4096, true),
         (i2_s(&folder, 40, 0.25), 40 * 128, true),
         (
-            Model::open(folder.file("halves.safetensors")).unwrap(),
+            TensorFile::open(folder.file("halves.safetensors")).unwrap(),
             99,
             false,
         ),

@@ -5,7 +5,7 @@ use std::fs;
 
 use tercet_core::gguf::{Reader, Sink, Writer};
 use tercet_host::language::tokenizer::{Encoding, Loss, Specials, Tokenizer, TokenizerError};
-use tercet_host::{Error, Model};
+use tercet_host::{Error, TensorFile};
 
 struct Bytes(Vec<u8>);
 
@@ -95,11 +95,11 @@ fn a_tokenizer_outlives_its_model_and_a_refusal_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");
     fs::write(&path, file("llama")).unwrap();
-    let tokenizer = Tokenizer::open(&Model::open(&path).unwrap(), None).unwrap();
+    let tokenizer = Tokenizer::open(&TensorFile::open(&path).unwrap(), None).unwrap();
     assert_eq!(tokenizer.encode(b"aa", EXACT).unwrap(), [260]);
 
     fs::write(&path, file("bert")).unwrap();
-    let refused = Tokenizer::open(&Model::open(&path).unwrap(), None).unwrap_err();
+    let refused = Tokenizer::open(&TensorFile::open(&path).unwrap(), None).unwrap_err();
     let text = refused.to_string();
     assert!(matches!(refused, Error::BadFile { .. }), "{text}");
     assert!(

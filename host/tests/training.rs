@@ -345,7 +345,7 @@ fn a_model_is_trained_on_from_where_it_is() {
     let path = folder.file("model.gguf");
     fs::write(&path, trainer.export(Format::Tq1_0).unwrap()).unwrap();
     let from = |path: &Path, options: &TrainOptions| {
-        let model = tercet_host::Model::open(path).unwrap();
+        let model = tercet_host::TensorFile::open(path).unwrap();
         Trainer::from_model(vec![Threads::alone()], options, Vocabulary::bytes(), &model)
     };
     let mut second = from(&path, &options).unwrap();
@@ -359,7 +359,7 @@ fn a_model_is_trained_on_from_where_it_is() {
         dtype: FloatType::F32,
         force: false,
     };
-    let model = tercet_host::Model::open(&path).unwrap();
+    let model = tercet_host::TensorFile::open(&path).unwrap();
     dequantize(&mut Threads::default(), &model, &as_floats, &floats, &()).unwrap();
     assert!(from(&floats, &options).unwrap().file() == trainer.file());
     // A checkpoint of the one does not go on as the other.
@@ -398,7 +398,7 @@ fn weights_are_ternary_by_the_rule_that_is_asked_for() {
     assert!(trainer.file() != file(vec![Threads::alone()], &two));
     let path = folder.file("checkpoint.safetensors");
     trainer.save(&path, &corpus).unwrap();
-    let checkpoint = tercet_host::Model::open(&path).unwrap();
+    let checkpoint = tercet_host::TensorFile::open(&path).unwrap();
     let masters = checkpoint.get("weights").unwrap().bytes;
     let mut masters = masters
         .chunks_exact(4)
@@ -437,7 +437,7 @@ fn weights_are_ternary_by_the_rule_that_is_asked_for() {
     // A model begins as it is by this rule too.
     let path = folder.file("model.gguf");
     fs::write(&path, trainer.file()).unwrap();
-    let model = tercet_host::Model::open(&path).unwrap();
+    let model = tercet_host::TensorFile::open(&path).unwrap();
     let engines = vec![Threads::alone()];
     let second = Trainer::from_model(engines, &optimal, Vocabulary::bytes(), &model).unwrap();
     assert!(second.file() == trainer.file());

@@ -19,7 +19,7 @@ use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
 use tercet_host::search::{Find, SearchOptions, Storage, search};
 use tercet_host::simd::Backend;
-use tercet_host::{Error, Model, QuantizeOptions, Report, calibrate, quantize};
+use tercet_host::{Error, QuantizeOptions, Report, TensorFile, calibrate, quantize};
 
 /// A report without what differs from run to run.
 fn lasting(mut report: Report) -> Report {
@@ -39,7 +39,7 @@ fn same<E: FlowEngine>(engine: &mut E, folder: &Folder, input: &str, options: &Q
         force: true,
         ..options.clone()
     };
-    let model = Model::open(folder.file(input)).unwrap();
+    let model = TensorFile::open(folder.file(input)).unwrap();
     let expected = quantize(
         &mut Threads::default(),
         &model,
@@ -198,7 +198,7 @@ fn bitnet_is_the_processors_alone() {
     let folder = Folder::new();
     let given = [Given::f32("a.weight", &[4, 256], &weights(1, 1024))];
     safetensors(&folder.file("in.safetensors"), &given, &[]);
-    let model = Model::open(folder.file("in.safetensors")).unwrap();
+    let model = TensorFile::open(folder.file("in.safetensors")).unwrap();
     let options = QuantizeOptions::new(Target::BitnetHf);
     let out = folder.file("out.safetensors");
     let error = quantize(&mut Scalar, &model, &options, &out, &()).unwrap_err();

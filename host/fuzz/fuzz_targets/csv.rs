@@ -7,7 +7,7 @@ use std::io::{Seek, SeekFrom, Write};
 
 use libfuzzer_sys::fuzz_target;
 use tempfile::NamedTempFile;
-use tercet_core::quant::calibrate::{Method, Scheme};
+use tercet_core::quant::calibrate::{RangeRule, Scheme};
 use tercet_host::points::{Points, ReadOptions};
 
 thread_local! {
@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(values.len(), points.rows() * points.dims());
         assert!(values.iter().all(|value| value.is_finite()));
         let codes = points
-            .to_codes(Method::MinMax, Scheme::Affine)
+            .to_codes(RangeRule::MinMax, Scheme::Affine)
             .expect("finite values have a grid");
         assert_eq!(codes.codes.len(), values.len());
     });

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::path::Path;
 
-use tercet_host::Model;
+use tercet_host::TensorFile;
 
 /// Puts `bytes` into `file` and opens it as a model: that ends in an error, or every tensor can be read, as bytes and as values.
 pub fn open(file: &mut File, path: &Path, bytes: &[u8]) {
@@ -12,7 +12,7 @@ pub fn open(file: &mut File, path: &Path, bytes: &[u8]) {
     file.write_all(bytes).expect("the file takes bytes");
     file.set_len(bytes.len() as u64)
         .expect("the file takes a length");
-    let Ok(model) = Model::open(path) else {
+    let Ok(model) = TensorFile::open(path) else {
         return;
     };
     let mut stored = 0;

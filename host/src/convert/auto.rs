@@ -14,7 +14,7 @@ use super::stats;
 use super::steps::ConversionSteps;
 use crate::dtype::DType;
 use crate::source::{Source, TILE};
-use crate::{Error, Model, Progress};
+use crate::{Error, Progress, TensorFile};
 
 /// The formats to choose from, the smallest first. Each needs one more reading of the tensor, so the formats between
 /// Q4_0 and Q8_0 are left out.
@@ -43,9 +43,9 @@ enum Choice {
 /// quantized.
 pub(super) fn choose(
     steps: &mut impl ConversionSteps,
-    model: &Model,
+    model: &TensorFile,
     options: &QuantizeOptions,
-    importance: Option<&Model>,
+    importance: Option<&TensorFile>,
     plan: &mut [Step<'_>],
     progress: &dyn Progress,
 ) -> Result<Option<AutoReport>, Error> {

@@ -6,7 +6,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 
 use super::options::{Grid, Per, QuantizeOptions, Target, read_only};
 use crate::Error;
-use crate::model::Container;
+use crate::tensor_file::Container;
 
 /// Returns the format for an output's extension.
 pub(crate) fn container(out: &Path) -> Result<Container, Error> {

@@ -7,7 +7,7 @@ use super::plan::{Action, Step};
 use super::stats;
 use crate::language::{COUNTS, SUMS};
 use crate::source::Source;
-use crate::{Error, Model};
+use crate::{Error, TensorFile};
 
 /// The importances of one tensor, as integers.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ impl<'a> Importance<'a> {
     /// Finds a tensor's importances and their scale, in one pass.
     ///
     /// Refuses importances that are negative, not finite, or 0 throughout.
-    pub(crate) fn of(model: &'a Model, name: &str) -> Result<Self, Error> {
+    pub(crate) fn of(model: &'a TensorFile, name: &str) -> Result<Self, Error> {
         let source = find(model, name)?;
         let stats = stats::of_tensor(&source)?;
         let refuse = |reason: String| Err(Error::tensor(model.path(), name, reason));
@@ -62,7 +62,7 @@ const OUTER: [&str; 2] = ["token_embd.weight", "output.weight"];
 /// # Errors
 /// [`Error::NoSuchTensor`]; [`Error::Tensor`] for another number of inputs than the matrix has, and for values that
 /// cannot be sums of squares of some rows.
-pub(super) fn of_inputs(model: &Model, matrix: &Source<'_>) -> Result<Vec<f64>, Error> {
+pub(super) fn of_inputs(model: &TensorFile, matrix: &Source<'_>) -> Result<Vec<f64>, Error> {
     let name = matrix.tensor.name;
     let cols = matrix.tensor.row();
     if OUTER.contains(&name) && model.get(&format!("{name}{SUMS}")).is_none() {
@@ -96,7 +96,7 @@ pub(super) fn of_inputs(model: &Model, matrix: &Source<'_>) -> Result<Vec<f64>, 
     Ok(means.collect())
 }
 
-fn find<'a>(model: &'a Model, name: &str) -> Result<Source<'a>, Error> {
+fn find<'a>(model: &'a TensorFile, name: &str) -> Result<Source<'a>, Error> {
     let found = model.get(name).ok_or_else(|| Error::NoSuchTensor {
         path: model.path().to_path_buf(),
         tensor: name.to_owned(),
@@ -106,7 +106,7 @@ fn find<'a>(model: &'a Model, name: &str) -> Result<Source<'a>, Error> {
 }
 
 /// Checks before a byte is written that every palette has importances that are plain numbers in its own shape.
-pub(crate) fn check(model: &Model, steps: &[Step<'_>]) -> Result<(), Error> {
+pub(crate) fn check(model: &TensorFile, steps: &[Step<'_>]) -> Result<(), Error> {
     let palettes = |step: &&Step<'_>| matches!(step.action, Action::Palette(_));
     for step in steps.iter().filter(palettes) {
         let name = step.source.tensor.name;

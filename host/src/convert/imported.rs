@@ -15,9 +15,9 @@ use super::{Job, run};
 use crate::dtype::DType;
 use crate::file::gguf::{About, Pair};
 use crate::file::output::Output;
-use crate::model::{Container, Tensor};
 use crate::source::{Source, is_sidecar};
-use crate::{Error, Model, Progress};
+use crate::tensor_file::{Container, Tensor};
+use crate::{Error, Progress, TensorFile};
 
 /// The result of a tensor.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct Import<'a> {
 /// finite or too large for the type, with its index, and for rows that do not divide into the type's blocks;
 /// [`Error::Options`] for a type that cannot be written; those of [`Output`].
 pub(crate) fn imported(
-    model: &Model,
+    model: &TensorFile,
     import: &Import<'_>,
     out: &Path,
     progress: &dyn Progress,

@@ -5,9 +5,9 @@ use tercet_core::block::Format;
 
 use super::options::QuantizeOptions;
 use super::plan::Action;
-use crate::Model;
+use crate::TensorFile;
 use crate::dtype::DType;
-use crate::model::{Container, Tensor};
+use crate::tensor_file::{Container, Tensor};
 
 /// The note of an embedding and of a head.
 const BESIDE: &str = "the embedding or the head: q8_0, one scale a row";
@@ -21,7 +21,7 @@ pub(super) struct Language {
 
 impl Language {
     /// Returns `None` if it is no GGUF file of an architecture that is run.
-    pub(super) fn of(model: &Model) -> Option<Self> {
+    pub(super) fn of(model: &TensorFile) -> Option<Self> {
         if model.container() != Container::Gguf {
             return None;
         }

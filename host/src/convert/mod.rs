@@ -73,7 +73,7 @@ use crate::engine::FlowEngine;
 use crate::file::gguf::About;
 use crate::file::output::Output;
 use crate::simd::Backend;
-use crate::{Error, Model, Progress};
+use crate::{Error, Progress, TensorFile};
 use plan::Step;
 use report::Outcome;
 use span::Done;
@@ -111,7 +111,7 @@ use writer::{Layout, Writer};
 /// with its index; [`Error::Io`]; [`Error::Engine`] if the engine fails.
 pub fn quantize<E: FlowEngine>(
     engine: &mut E,
-    model: &Model,
+    model: &TensorFile,
     options: &QuantizeOptions,
     out: &Path,
     progress: &dyn Progress,
@@ -139,7 +139,7 @@ pub fn quantize<E: FlowEngine>(
 ///
 /// # Errors
 /// [`Error::Options`] and [`Error::Tensor`] as from [`quantize`] for incompatible options and shapes.
-pub fn coded_values(model: &Model, options: &QuantizeOptions) -> Result<u64, Error> {
+pub fn coded_values(model: &TensorFile, options: &QuantizeOptions) -> Result<u64, Error> {
     check::together(options)?;
     let plan = plan::plan(model, options)?;
     Ok(plan
@@ -151,7 +151,7 @@ pub fn coded_values(model: &Model, options: &QuantizeOptions) -> Result<u64, Err
 /// Quantizes with these steps.
 fn by(
     steps: &mut impl ConversionSteps,
-    model: &Model,
+    model: &TensorFile,
     options: &QuantizeOptions,
     out: &Path,
     progress: &dyn Progress,
@@ -160,7 +160,11 @@ fn by(
     let container = check::check(options, out)?;
     let output = Output::create(out, model.files(), options.force)?;
     let mut plan = plan::plan(model, options)?;
-    let importance = options.importance.as_ref().map(Model::open).transpose()?;
+    let importance = options
+        .importance
+        .as_ref()
+        .map(TensorFile::open)
+        .transpose()?;
     if let Some(importance) = &importance {
         importance::check(importance, &plan)?;
     }
@@ -216,7 +220,7 @@ fn by(
 /// cannot hold.
 pub fn dequantize<E: FlowEngine>(
     engine: &mut E,
-    model: &Model,
+    model: &TensorFile,
     options: &DequantizeOptions,
     out: &Path,
     progress: &dyn Progress,
@@ -237,7 +241,7 @@ pub fn dequantize<E: FlowEngine>(
 /// Restores with these steps.
 fn restore(
     steps: &mut impl ConversionSteps,
-    model: &Model,
+    model: &TensorFile,
     options: &DequantizeOptions,
     out: &Path,
     progress: &dyn Progress,
@@ -269,14 +273,14 @@ struct Job<'a> {
     /// The meaning of the written `weight_scale`.
     weight_scale: WeightScale,
     /// The importances of palettes.
-    importance: Option<Model>,
+    importance: Option<TensorFile>,
     started: Instant,
 }
 
 /// Carries out a plan.
 fn run(
     steps: &mut impl ConversionSteps,
-    model: &Model,
+    model: &TensorFile,
     container: crate::Container,
     output: Output,
     plan: &[Step<'_>],

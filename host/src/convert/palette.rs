@@ -20,7 +20,7 @@ use crate::palette::Stored;
 use crate::parallel::palette::Group;
 use crate::simd::Backend;
 use crate::source::{CHUNK, Source};
-use crate::{Error, Model, Progress};
+use crate::{Error, Progress, TensorFile};
 
 /// The formats that each tensor is compared with.
 const BESIDE: [Format; 2] = [Format::Q4_0, Format::Q8_0];
@@ -34,7 +34,7 @@ pub(super) fn quantize(
     steps: &mut impl ConversionSteps,
     source: &Source<'_>,
     layout: Layout,
-    importance: Option<&Model>,
+    importance: Option<&TensorFile>,
     progress: &dyn Progress,
     sink: &mut Sink<'_>,
 ) -> Result<Done, Error> {

@@ -12,9 +12,9 @@ use super::options::{DequantizeOptions, Grid, Per, QuantizeOptions, Target};
 use super::select::Selection;
 use crate::dtype::DType;
 use crate::file::Part;
-use crate::model::Tensor;
 use crate::source::{Source, is_sidecar};
-use crate::{Error, Model};
+use crate::tensor_file::Tensor;
+use crate::{Error, TensorFile};
 
 /// The conversion of one tensor.
 #[derive(Clone, Debug)]
@@ -193,7 +193,7 @@ fn scale_shape(shape: &[usize], groups: Groups) -> Vec<usize> {
 /// Returns one step for each tensor of the model. For `auto` the blocks are chosen afterwards, among the steps with the
 /// action [`Action::Stream`].
 pub(crate) fn plan<'a>(
-    model: &'a Model,
+    model: &'a TensorFile,
     options: &QuantizeOptions,
 ) -> Result<Vec<Step<'a>>, Error> {
     let selection = Selection::new(model, options)?;
@@ -331,7 +331,7 @@ fn fallback(
 
 /// Returns one step for each tensor that a restored model keeps.
 pub(crate) fn restoring<'a>(
-    model: &'a Model,
+    model: &'a TensorFile,
     options: &DequantizeOptions,
 ) -> Result<Vec<Step<'a>>, Error> {
     let mut steps = Vec::new();

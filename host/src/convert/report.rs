@@ -6,7 +6,7 @@ use serde::Serialize;
 use tercet_core::quant::Measures;
 
 use super::plan::Step;
-use crate::Model;
+use crate::TensorFile;
 
 /// The conversion of one tensor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -124,7 +124,7 @@ pub(super) fn tensor(step: &Step<'_>, bytes: u64, outcome: Outcome) -> TensorRep
 
 /// Sums up a run.
 pub(super) fn whole(
-    model: &Model,
+    model: &TensorFile,
     tensors: Vec<TensorReport>,
     bytes_after: u64,
     elapsed: Duration,

@@ -3,8 +3,8 @@
 use fast_glob::glob_match;
 
 use super::options::QuantizeOptions;
-use crate::model::Tensor;
-use crate::{Error, Model};
+use crate::tensor_file::Tensor;
+use crate::{Error, TensorFile};
 
 /// The tensors that the user wants to quantize.
 pub(super) struct Selection {
@@ -13,7 +13,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn new(model: &Model, options: &QuantizeOptions) -> Result<Self, Error> {
+    pub(super) fn new(model: &TensorFile, options: &QuantizeOptions) -> Result<Self, Error> {
         let include = Globs::new(model, &options.include)?;
         Ok(Self {
             include: (!options.include.is_empty()).then_some(include),
@@ -38,7 +38,7 @@ impl Selection {
 struct Globs(Vec<String>);
 
 impl Globs {
-    fn new(model: &Model, patterns: &[String]) -> Result<Self, Error> {
+    fn new(model: &TensorFile, patterns: &[String]) -> Result<Self, Error> {
         let mut globs = Self(Vec::with_capacity(patterns.len()));
         for pattern in patterns {
             let bad = |error| Error::options(format!("bad glob `{pattern}`: {error}"));

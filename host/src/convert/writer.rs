@@ -5,8 +5,8 @@ use tercet_core::gguf::TensorSpec;
 use crate::file::gguf::About;
 use crate::file::output::Output;
 use crate::file::{Part, gguf, npy, safetensors};
-use crate::model::{Container, Metadata};
-use crate::{Error, Model};
+use crate::tensor_file::{Container, Metadata};
+use crate::{Error, TensorFile};
 
 /// The tensors to write, in their order.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) enum Writer<'a> {
 impl<'a> Writer<'a> {
     /// Lays out the file and writes everything before the tensors.
     pub(crate) fn new(
-        model: &Model,
+        model: &TensorFile,
         container: Container,
         mut output: Output,
         about: About<'_>,
@@ -104,7 +104,7 @@ impl<'a> Writer<'a> {
 
 /// Returns the metadata of a safetensors file: that of a safetensors input unchanged, that of a GGUF input as text
 /// without arrays.
-fn safetensors_metadata(model: &Model) -> Metadata {
+fn safetensors_metadata(model: &TensorFile) -> Metadata {
     match model.container() {
         Container::Gguf => gguf::scalar_metadata(model),
         _ => model.metadata().clone(),

@@ -13,8 +13,8 @@ use super::Part;
 use super::map::Map;
 use super::output::Output;
 use crate::dtype::DType;
-use crate::model::{Container, Contents, Entry, Metadata};
-use crate::{Error, Model};
+use crate::tensor_file::{Container, Contents, Entry, Metadata};
+use crate::{Error, TensorFile};
 
 const FORMAT: &str = "GGUF";
 /// The architecture name in a file made from another format; llama.cpp runs no such architecture.
@@ -104,7 +104,7 @@ fn text(value: &Value<'_>) -> String {
 }
 
 /// Returns a GGUF model's metadata in the form of safetensors: as texts, without arrays such as a tokenizer's.
-pub(crate) fn scalar_metadata(model: &Model) -> Metadata {
+pub(crate) fn scalar_metadata(model: &TensorFile) -> Metadata {
     let Ok(reader) = Reader::new(model.raw()) else {
         return Metadata::new();
     };
@@ -193,7 +193,7 @@ impl<'a> Writer<'a> {
     /// Writes header, metadata and descriptions of a file that is made from `model`.
     pub(crate) fn new(
         output: Output,
-        model: &Model,
+        model: &TensorFile,
         about: About<'_>,
         specs: &'a [TensorSpec<'a>],
     ) -> Result<Self, Error> {

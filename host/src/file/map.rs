@@ -107,6 +107,6 @@ fn map(file: &File) -> std::io::Result<Mmap> {
     // are new files and an output that is an input is refused. Should another process write to the file, reads
     // may see old or new bytes: every byte pattern is a valid `u8`, headers are copied out while they are
     // parsed, and offsets are checked against the map's length, which does not change. Cutting the file short
-    // makes a read fault (SIGBUS), which ends the process; `Model::open` says so.
+    // makes a read fault (SIGBUS), which ends the process; `TensorFile::open` says so.
     unsafe { Mmap::map(file) }
 }

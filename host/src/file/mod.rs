@@ -13,7 +13,7 @@ pub use live::abandon;
 pub(crate) use live::random;
 
 use crate::Error;
-use crate::model::Contents;
+use crate::tensor_file::Contents;
 
 /// Reads the file `path`; the content decides the format, not the name.
 pub(crate) fn read(path: &Path) -> Result<Contents, Error> {

@@ -10,7 +10,7 @@ use super::map::Map;
 use super::output::Output;
 use crate::Error;
 use crate::dtype::{DType, values};
-use crate::model::{Container, Contents, Entry, Metadata};
+use crate::tensor_file::{Container, Contents, Entry, Metadata};
 
 const FORMAT: &str = "npy";
 /// Characters of an unknown type in an error.

@@ -1,10 +1,10 @@
 //! A GGUF file's tokenizer with its own memory: converts text to tokens, and back.
 //!
 //! ```no_run
-//! use tercet_host::Model;
+//! use tercet_host::TensorFile;
 //! use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
 //!
-//! let model = Model::open("model.gguf")?;
+//! let model = TensorFile::open("model.gguf")?;
 //! let tokenizer = Tokenizer::open(&model, None)?;
 //! let tokens = tokenizer.encode(b"Once upon a time", Encoding::default())?;
 //! let text = tokenizer.decode(&tokens, Specials::Hidden)?;
@@ -18,8 +18,8 @@ pub use tercet_core::model::tokenizer::{
     Encoding, Loss, Method, Scanner, Specials, TokenKind, TokenizerError, Vocabulary,
 };
 
-use crate::model::Container;
-use crate::{Error, Model};
+use crate::tensor_file::Container;
+use crate::{Error, TensorFile};
 
 /// Initial number of scratch elements: enough for pieces of 13,000 bytes; few texts have longer ones.
 const SCRATCH: usize = 1 << 16;
@@ -38,7 +38,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a model of another format; [`Error::BadFile`], with the fault in the metadata.
-    pub fn open(model: &Model, pre: Option<&str>) -> Result<Self, Error> {
+    pub fn open(model: &TensorFile, pre: Option<&str>) -> Result<Self, Error> {
         let path = model.path();
         if model.container() != Container::Gguf {
             let reason = "only GGUF files hold tokenizers";

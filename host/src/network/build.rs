@@ -13,7 +13,7 @@ use super::tensors::{Matrix, floats, matrix};
 use super::{BATCH, BuildOptions, LayerOptions, MAX_LAYERS, NetworkFile};
 use crate::engine::{EngineError, FlowEngine, WithFallback};
 use crate::points::Points;
-use crate::{Error, Model, Progress};
+use crate::{Error, Progress, TensorFile};
 
 /// A network as a file in memory, and its description.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,7 +79,7 @@ pub struct LayerReport {
 /// `recorded` has another number of values; [`Error::Engine`].
 pub fn build<E: FlowEngine>(
     engine: &mut E,
-    model: &Model,
+    model: &TensorFile,
     options: &BuildOptions,
     recorded: &Points,
     progress: &dyn Progress,

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use tercet_core::linear::Layout;
-//! use tercet_host::Model;
+//! use tercet_host::TensorFile;
 //! use tercet_host::network::{BuildOptions, NetworkFile, build};
 //! use tercet_host::parallel::Threads;
 //! use tercet_host::points::{Points, Values};
@@ -20,7 +20,7 @@
 //! # bytes.extend([1.0f32, -1.0, -1.0, 1.0].iter().flat_map(|x| x.to_le_bytes()));
 //! # std::fs::write(&path, bytes)?;
 //! // A model of one layer, `head.weight` of 2 x 2: [[1, -1], [-1, 1]].
-//! let model = Model::open(&path)?;
+//! let model = TensorFile::open(&path)?;
 //! let recorded = Points::new("recorded", 2, 2, Values::F32(vec![0.5, 2.0, -1.0, 0.25]))?;
 //! let options = BuildOptions::new(vec!["head".parse()?], Layout::Int8);
 //! let threads = &mut Threads::default();

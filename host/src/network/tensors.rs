@@ -2,7 +2,7 @@
 
 use super::LayerOptions;
 use crate::source::Source;
-use crate::{Error, Model, names};
+use crate::{Error, TensorFile, names};
 
 /// A layer's tensors.
 pub(super) struct Matrix<'a> {
@@ -18,7 +18,7 @@ impl Matrix<'_> {
     }
 }
 
-pub(super) fn matrix<'a>(model: &'a Model, layer: &LayerOptions) -> Result<Matrix<'a>, Error> {
+pub(super) fn matrix<'a>(model: &'a TensorFile, layer: &LayerOptions) -> Result<Matrix<'a>, Error> {
     let name = format!("{}.weight", layer.name);
     let tensor = model.get(&name).ok_or_else(|| Error::NoSuchTensor {
         path: model.path().to_path_buf(),

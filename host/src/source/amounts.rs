@@ -3,7 +3,7 @@
 use std::ops::{Add, AddAssign};
 
 use super::{Kind, Source, is_sidecar};
-use crate::{Error, Model};
+use crate::{Error, TensorFile};
 
 /// Numbers of values that [`crate::dequantize`], [`crate::compare`] and [`crate::inspect`] restore or read as floats,
 /// by the way of restoring. They follow from names, types and shapes, without reading a value: O(tensors).
@@ -12,7 +12,7 @@ use crate::{Error, Model};
 /// use tercet_core::block::Format;
 /// use tercet_host::convert::Target;
 /// use tercet_host::parallel::Threads;
-/// use tercet_host::{Amounts, Model, QuantizeOptions, quantize};
+/// use tercet_host::{Amounts, TensorFile, QuantizeOptions, quantize};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let (input, output) = (folder.path().join("in.npy"), folder.path().join("out.gguf"));
@@ -21,10 +21,10 @@ use crate::{Error, Model};
 /// # npy.extend_from_slice(header.as_bytes());
 /// # npy.extend([0; 4096]);
 /// # std::fs::write(&input, npy)?;
-/// let model = Model::open(&input)?;
+/// let model = TensorFile::open(&input)?;
 /// assert_eq!(Amounts::of(&model)?.on_engines().values, 0);
 /// quantize(&mut Threads::default(), &model, &QuantizeOptions::new(Target::Blocks(Format::Tq2_0)), &output, &())?;
-/// let amounts = Amounts::of(&Model::open(&output)?)?;
+/// let amounts = Amounts::of(&TensorFile::open(&output)?)?;
 /// assert_eq!((amounts.blocks.values, amounts.blocks.bytes, amounts.longest), (1024, 4 * 66, 256));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -63,7 +63,7 @@ impl Amounts {
     ///
     /// # Errors
     /// [`Error::Tensor`] for scales and codebooks that do not fit their codes.
-    pub fn of(model: &Model) -> Result<Self, Error> {
+    pub fn of(model: &TensorFile) -> Result<Self, Error> {
         Self::among(model, |name| !is_sidecar(model, name))
     }
 
@@ -71,11 +71,11 @@ impl Amounts {
     ///
     /// # Errors
     /// Those of [`Amounts::of`].
-    pub fn listed(model: &Model, only: Option<&str>) -> Result<Self, Error> {
+    pub fn listed(model: &TensorFile, only: Option<&str>) -> Result<Self, Error> {
         Self::among(model, |name| only.is_none_or(|only| only == name))
     }
 
-    fn among(model: &Model, chosen: impl Fn(&str) -> bool) -> Result<Self, Error> {
+    fn among(model: &TensorFile, chosen: impl Fn(&str) -> bool) -> Result<Self, Error> {
         let mut all = Self::default();
         for tensor in model.tensors().filter(|tensor| chosen(tensor.name)) {
             all += Self::of_source(&Source::new(model, tensor)?);

@@ -8,9 +8,9 @@ use super::{CHUNK, Kind, Source, TILE, signed};
 use crate::Error;
 use crate::engine::{EngineError, FlowEngine, WithFallback};
 use crate::floats;
-use crate::model::Tensor;
 use crate::palette::Stored;
 use crate::parallel::each::{both, chunks_mut};
+use crate::tensor_file::Tensor;
 
 /// The result for values that an engine might restore.
 pub(crate) enum Restored {

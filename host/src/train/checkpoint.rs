@@ -8,8 +8,8 @@ use super::state::State;
 use super::watch::{Best, Watched};
 use crate::file::output::Output;
 use crate::file::{Part, safetensors};
-use crate::model::Container;
-use crate::{DType, Error, Model};
+use crate::tensor_file::Container;
+use crate::{DType, Error, TensorFile};
 
 /// The format that the file states.
 const FORMAT: &str = "tercet training 2";
@@ -88,7 +88,7 @@ pub(super) fn read(
     state: &mut State,
     origin: &[(&'static str, String)],
 ) -> Result<(), Error> {
-    let model = Model::open(path)?;
+    let model = TensorFile::open(path)?;
     let bad = |reason: &str| Error::bad(path, "checkpoint", reason);
     let value = |name: &str| {
         let mut all = model.metadata().iter();

@@ -5,7 +5,7 @@ use tercet_core::quant::ternary::Rule;
 use super::options::TrainOptions;
 use crate::language::{Extras, Role, Slot};
 use crate::source::Source;
-use crate::{Error, Model, floats};
+use crate::{Error, TensorFile, floats};
 
 /// Returns the values of a model's tensors, in the file's order. Those of a ternary matrix are divided by the share of
 /// nonzero weights: their mean magnitude is then their scale, so the run begins with the model as it is. The optimal
@@ -13,7 +13,7 @@ use crate::{Error, Model, floats};
 ///
 /// # Errors
 /// [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported type.
-pub(super) fn weights(model: &Model, options: &TrainOptions) -> Result<Vec<f32>, Error> {
+pub(super) fn weights(model: &TensorFile, options: &TrainOptions) -> Result<Vec<f32>, Error> {
     let mut weights = Vec::new();
     for slot in options.parameters.tensors(Extras::default()) {
         let first = weights.len();
@@ -23,7 +23,7 @@ pub(super) fn weights(model: &Model, options: &TrainOptions) -> Result<Vec<f32>,
     Ok(weights)
 }
 
-fn read(model: &Model, slot: &Slot, rule: Rule, values: &mut [f32]) -> Result<(), Error> {
+fn read(model: &TensorFile, slot: &Slot, rule: Rule, values: &mut [f32]) -> Result<(), Error> {
     let refuse = |reason: String| Error::tensor(model.path(), &slot.name, reason);
     let tensor = model
         .get(&slot.name)

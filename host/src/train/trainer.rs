@@ -83,7 +83,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         engines: Vec<E>,
         options: &TrainOptions,
         vocabulary: Vocabulary,
-        model: &crate::Model,
+        model: &crate::TensorFile,
     ) -> Result<Self, Error> {
         Self::begin(engines, options, vocabulary, Some(model))
     }
@@ -92,7 +92,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         engines: Vec<E>,
         options: &TrainOptions,
         vocabulary: Vocabulary,
-        model: Option<&crate::Model>,
+        model: Option<&crate::TensorFile>,
     ) -> Result<Self, Error> {
         if let Some(reason) = options.refusal() {
             return Err(Error::options(reason));

@@ -6,12 +6,14 @@ use half::f16;
 use safetensors::Dtype;
 use tercet_host::convert::TensorReport;
 use tercet_host::parallel::Threads;
-use tercet_host::{DType, DequantizeOptions, Model, QuantizeOptions, Report, dequantize, quantize};
+use tercet_host::{
+    DType, DequantizeOptions, QuantizeOptions, Report, TensorFile, dequantize, quantize,
+};
 
 use super::{Folder, Given, safetensors, weights};
 
 /// A small model: a matrix, a second in f16, a norm, and integers.
-pub fn model(folder: &Folder) -> Model {
+pub fn model(folder: &Folder) -> TensorFile {
     let halves: Vec<u8> = weights(2, 2 * 512)
         .iter()
         .flat_map(|&x| f16::from_f32(x).to_le_bytes())
@@ -24,16 +26,19 @@ pub fn model(folder: &Folder) -> Model {
         Given::new("ids", Dtype::I64, &[2, 2], (0..32).collect()),
     ];
     safetensors(&path, &given, &[("format", "pt")]);
-    Model::open(path).expect("a sound file")
+    TensorFile::open(path).expect("a sound file")
 }
 
-pub fn run(model: &Model, options: &QuantizeOptions, out: &Path) -> (Report, Model) {
+pub fn run(model: &TensorFile, options: &QuantizeOptions, out: &Path) -> (Report, TensorFile) {
     let report = quantize(&mut Threads::default(), model, options, out, &())
         .unwrap_or_else(|e| panic!("{e}"));
-    (report, Model::open(out).unwrap_or_else(|e| panic!("{e}")))
+    (
+        report,
+        TensorFile::open(out).unwrap_or_else(|e| panic!("{e}")),
+    )
 }
 
-pub fn restored(model: &Model, out: &Path) -> Model {
+pub fn restored(model: &TensorFile, out: &Path) -> TensorFile {
     dequantize(
         &mut Threads::default(),
         model,
@@ -42,7 +47,7 @@ pub fn restored(model: &Model, out: &Path) -> Model {
         &(),
     )
     .unwrap_or_else(|e| panic!("{e}"));
-    Model::open(out).expect("a sound file")
+    TensorFile::open(out).expect("a sound file")
 }
 
 pub fn line<'a>(report: &'a Report, name: &str) -> &'a TensorReport {
@@ -53,7 +58,7 @@ pub fn line<'a>(report: &'a Report, name: &str) -> &'a TensorReport {
         .expect(name)
 }
 
-pub fn floats(model: &Model, name: &str) -> Vec<f32> {
+pub fn floats(model: &TensorFile, name: &str) -> Vec<f32> {
     let tensor = model.get(name).expect(name);
     match tensor.dtype {
         DType::F32 => tensor

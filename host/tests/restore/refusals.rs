@@ -9,7 +9,7 @@ use tercet_core::palette::Width;
 use tercet_host::convert::{FloatType, Per, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, ReadOptions};
-use tercet_host::{Error, Model, QuantizeOptions, compare, dequantize, inspect, quantize};
+use tercet_host::{Error, QuantizeOptions, TensorFile, compare, dequantize, inspect, quantize};
 
 use super::apart::{Apart, Trouble};
 use super::{ROOM, opened, options};
@@ -44,10 +44,10 @@ fn damaged(
     (target, extension): (Target, &str),
     values: &[f32],
     change: impl FnOnce(&mut [u8]),
-) -> Model {
+) -> TensorFile {
     let given = [Given::f32("w", &[5, values.len() / 5], values)];
     safetensors(&folder.file("w.safetensors"), &given, &[]);
-    let original = Model::open(folder.file("w.safetensors")).unwrap();
+    let original = TensorFile::open(folder.file("w.safetensors")).unwrap();
     let out = folder.file(&format!("damaged.{extension}"));
     let options = QuantizeOptions {
         force: true,
@@ -55,15 +55,20 @@ fn damaged(
     };
     quantize(&mut Threads::default(), &original, &options, &out, &()).unwrap();
     let mut file = fs::read(&out).unwrap();
-    let bytes = Model::open(&out).unwrap().get("w").unwrap().bytes.to_vec();
+    let bytes = TensorFile::open(&out)
+        .unwrap()
+        .get("w")
+        .unwrap()
+        .bytes
+        .to_vec();
     let at = file.windows(bytes.len()).position(|part| part == bytes);
     change(&mut file[at.unwrap()..][..bytes.len()]);
     fs::write(&out, file).unwrap();
-    Model::open(out).unwrap()
+    TensorFile::open(out).unwrap()
 }
 
 /// int8 codes with a scale a row.
-fn codes(folder: &Folder, rows: usize, cols: usize, scales: &[f32]) -> Model {
+fn codes(folder: &Folder, rows: usize, cols: usize, scales: &[f32]) -> TensorFile {
     let path = folder.file("codes.safetensors");
     let all = (0..rows * cols).map(|i| (i % 251) as u8).collect();
     let given = [
@@ -71,11 +76,11 @@ fn codes(folder: &Folder, rows: usize, cols: usize, scales: &[f32]) -> Model {
         Given::new("w_scale", Dtype::F32, &[rows, 1], le(scales)),
     ];
     safetensors(&path, &given, &[]);
-    Model::open(path).unwrap()
+    TensorFile::open(path).unwrap()
 }
 
 /// Refusals name the same place in the same words, whatever else is wrong behind it.
-fn refused_alike(folder: &Folder, model: &Model, told: &str) {
+fn refused_alike(folder: &Folder, model: &TensorFile, told: &str) {
     let out = folder.file("out.safetensors");
     let error = |done: Result<(), Error>| done.map_err(|error| error.to_string()).err();
     for dtype in [FloatType::F32, FloatType::F16] {
@@ -178,21 +183,21 @@ fn what_is_damaged_is_told_in_the_same_words() {
     let path = folder.file("palette.safetensors");
     let given = [Given::f32("w", &[5, cols], &values)];
     safetensors(&folder.file("w.safetensors"), &given, &[]);
-    let original = Model::open(folder.file("w.safetensors")).unwrap();
+    let original = TensorFile::open(folder.file("w.safetensors")).unwrap();
     let row = QuantizeOptions {
         per: Some(Per::Row),
         ..QuantizeOptions::new(palette)
     };
     quantize(&mut Threads::default(), &original, &row, &path, &()).unwrap();
     let mut file = fs::read(&path).unwrap();
-    let stored = Model::open(&path).unwrap();
+    let stored = TensorFile::open(&path).unwrap();
     let scales = stored.get("w_palette_scale").unwrap().bytes.to_vec();
     drop(stored);
     let at = file.windows(scales.len()).position(|part| part == scales);
     file[at.unwrap() + 16..][..4].copy_from_slice(&f32::NAN.to_le_bytes());
     fs::write(&path, file).unwrap();
     let told = "tensor `w`: the scale of group 4 is not finite";
-    refused_alike(&folder, &Model::open(path).unwrap(), told);
+    refused_alike(&folder, &TensorFile::open(path).unwrap(), told);
 }
 
 /// One thread comes to the lower place last, and another to the higher one at once.

@@ -6,7 +6,7 @@ use clap::builder::TypedValueParser;
 use tercet_core::quant::calibrate::RangeRule;
 use tercet_gpu::dispatch::{Job, Operation};
 use tercet_host::convert::Grid;
-use tercet_host::{Calibration, Error, Model, calibrate};
+use tercet_host::{Calibration, Error, TensorFile, calibrate};
 
 use crate::failure::Failure;
 use crate::progress::Bar;
@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn job(data: &[PathBuf]) -> Result<Job, Error> {
     let (mut values, mut bytes) = (0, 0);
     for path in data {
-        let model = Model::open(path)?;
+        let model = TensorFile::open(path)?;
         for tensor in model.tensors().filter(|tensor| tensor.dtype.is_float()) {
             values += tensor.values() as u64;
             bytes += tensor.bytes.len() as u64;

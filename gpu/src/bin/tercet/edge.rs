@@ -13,7 +13,7 @@ use tercet_host::cluster::KmeansOptions;
 use tercet_host::convert::Target;
 use tercet_host::network::BuildOptions;
 use tercet_host::search::{Find, SearchOptions, Storage};
-use tercet_host::{Amounts, BARS, Model, QuantizeOptions};
+use tercet_host::{Amounts, BARS, QuantizeOptions, TensorFile};
 
 /// A hit: a row and its score.
 const HIT: usize = 8;
@@ -63,7 +63,7 @@ pub(crate) fn search(dims: usize, options: &SearchOptions) -> usize {
 
 /// Counts the bins of the optimal rule, the table of a palette's search, or that of the choice among formats. Otherwise
 /// nothing, because values are quantized as they come.
-pub(crate) fn quantize(model: &Model, options: &QuantizeOptions) -> usize {
+pub(crate) fn quantize(model: &TensorFile, options: &QuantizeOptions) -> usize {
     /// Formats that auto chooses from.
     const FORMATS: usize = 6;
     /// The longest possible group: any limit is below it.

@@ -17,7 +17,7 @@ use tercet_host::engine::{EngineError, FlowEngine};
 use tercet_host::points::Points;
 use tercet_host::search::{self, Find, SearchOptions, SearchReport, Storage};
 use tercet_host::simd::{Backend, Isa};
-use tercet_host::{Error, Model, Progress, QuantizeOptions, Report};
+use tercet_host::{Error, Progress, QuantizeOptions, Report, TensorFile};
 
 use crate::failure::Failure;
 use crate::profile::Profiled;
@@ -318,7 +318,7 @@ impl Engine {
     /// Runs [`tercet_host::quantize`].
     pub(crate) fn quantize(
         &mut self,
-        model: &Model,
+        model: &TensorFile,
         options: &QuantizeOptions,
         out: &Path,
         progress: &dyn Progress,

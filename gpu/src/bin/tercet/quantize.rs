@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use tercet_core::block::bitnet_hf::WeightScale;
 use tercet_core::quant::{Rule, ScaleRule};
-use tercet_host::Model;
+use tercet_host::TensorFile;
 use tercet_host::convert::{AutoReport, Grid, Per, QuantizeOptions, Report, Target, coded_values};
 
 use crate::engine::{self, CUDA};
@@ -151,7 +151,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ..QuantizeOptions::new(arguments.to)
     };
     let mut engine = arguments.engine.open()?;
-    let model = Model::open(&arguments.input)?;
+    let model = TensorFile::open(&arguments.input)?;
     if engine.is_device() && matches!(coded_values(&model, &options), Ok(0)) {
         return Err(Failure::usage(format_args!(
             "--backend {CUDA}: {} has no tensor that this quantizes; leave out --backend, or name an instruction set",

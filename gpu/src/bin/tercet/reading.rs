@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::builder::TypedValueParser;
 use tercet_core::block::bitnet_hf::WeightScale;
 use tercet_core::block::i2_s::Layout;
-use tercet_host::{Model, Reading};
+use tercet_host::{Reading, TensorFile};
 
 use crate::failure::Failure;
 use crate::words::words;
@@ -24,12 +24,12 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Opens a model to be read in this way.
-    pub(crate) fn open(self, path: &Path) -> Result<Model, Failure> {
+    pub(crate) fn open(self, path: &Path) -> Result<TensorFile, Failure> {
         let reading = Reading {
             weight_scale: self.weight_scale,
             i2_s: self.i2_s,
         };
-        Ok(Model::open(path)?.with_reading(reading))
+        Ok(TensorFile::open(path)?.with_reading(reading))
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use tercet_host::language::tokenizer::{Encoding, Loss, Specials, TokenKind, Tokenizer};
-use tercet_host::{Error, Model};
+use tercet_host::{Error, TensorFile};
 
 use crate::failure::Failure;
 use crate::table::{Align, Table};
@@ -85,7 +85,7 @@ struct Decoded {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let model = Model::open(&arguments.model)?;
+    let model = TensorFile::open(&arguments.model)?;
     let tokenizer =
         Tokenizer::open(&model, arguments.pre.as_deref()).map_err(|error| match error {
             // The name comes from the command line.

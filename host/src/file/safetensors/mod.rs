@@ -19,8 +19,8 @@ use super::map::Map;
 use super::output::Output;
 use crate::Error;
 use crate::dtype::DType;
-use crate::model::{Container, Contents, Entry, Metadata};
 use crate::order::order;
+use crate::tensor_file::{Container, Contents, Entry, Metadata};
 
 const FORMAT: &str = "safetensors";
 /// The format's own bound on the JSON header.

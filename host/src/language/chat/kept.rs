@@ -11,8 +11,8 @@ use crate::engine::FlowEngine;
 use crate::file::output::Output;
 use crate::file::{Part, safetensors};
 use crate::language::run::Decoder;
-use crate::model::Container;
-use crate::{DType, Error, Model};
+use crate::tensor_file::Container;
+use crate::{DType, Error, TensorFile};
 
 /// The format that the file states.
 const FORMAT: &str = "tercet cache 1";
@@ -25,7 +25,7 @@ const NAMES: [&str; 5] = ["tokens", "keys", "key_scales", "values", "value_scale
 #[derive(Debug)]
 pub struct Kept {
     path: PathBuf,
-    model: Model,
+    model: TensorFile,
     tokens: Vec<u32>,
 }
 
@@ -149,7 +149,7 @@ impl Kept {
     /// # Errors
     /// [`Error::Io`], [`Error::UnknownFile`], [`Error::BadFile`], [`Error::Tensor`].
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let model = Model::open(path)?;
+        let model = TensorFile::open(path)?;
         let bad = |reason: &str| Error::bad(path, "cache", reason);
         if model.container() != Container::Safetensors || value(&model, "format") != Some(FORMAT) {
             return Err(bad("its format is not `tercet cache 1`"));
@@ -298,7 +298,7 @@ fn first(codes: PageCodes<'_>, count: usize) -> PageCodes<'_> {
     }
 }
 
-fn value<'m>(model: &'m Model, name: &str) -> Option<&'m str> {
+fn value<'m>(model: &'m TensorFile, name: &str) -> Option<&'m str> {
     let mut all = model.metadata().iter();
     all.find(|(key, _)| key == name)
         .map(|(_, value)| value.as_str())

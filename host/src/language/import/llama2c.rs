@@ -17,7 +17,7 @@ use crate::dtype::DType;
 use crate::file::map::Map;
 use crate::language::parameters::{Architecture, Parameters};
 use crate::language::tensors::Extras;
-use crate::model::{Container, Contents, Entry, Model};
+use crate::tensor_file::{Container, Contents, Entry, TensorFile};
 
 const FORMAT: &str = "llama2.c";
 /// `ak42` as the number that the file stores.
@@ -86,7 +86,7 @@ pub(super) fn read(path: &Path, tokenizer: Option<&Path>) -> Result<Checkpoint, 
         metadata: Vec::new(),
     };
     Ok(Checkpoint {
-        model: Model::of(path, contents)?,
+        model: TensorFile::of(path, contents)?,
         format: format!("{FORMAT} version {}", header.version),
         parameters,
         extras,

@@ -15,7 +15,7 @@ use super::vocabulary::{Lists, Vocabulary};
 use super::writer::Description;
 use crate::convert::{self, Action, Import, Place, Report};
 use crate::dtype::DType;
-use crate::{Error, Model, Progress, Result};
+use crate::{Error, Progress, Result, TensorFile};
 
 /// Options of an import.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct ImportReport {
 /// A checkpoint and its vocabulary, from any format.
 struct Checkpoint {
     /// Its tensors, under their names in GGUF.
-    model: Model,
+    model: TensorFile,
     format: String,
     parameters: Parameters,
     extras: Extras,

@@ -19,7 +19,7 @@ use crate::measure::contender::Contender;
 use crate::measure::work::LeastWork;
 use crate::measure::{Traffic, input};
 use crate::parallel::Threads;
-use crate::{Error, Model};
+use crate::{Error, TensorFile};
 
 /// The name of the only tensor, and that of its scales.
 const NAMES: [&str; 2] = ["w", "w_scale"];
@@ -27,7 +27,7 @@ const NAMES: [&str; 2] = ["w", "w_scale"];
 /// A model with one `f32` matrix, in its own folder.
 pub(in crate::measure) struct Convert {
     folder: Folder,
-    model: Model,
+    model: TensorFile,
     cols: usize,
     target: Target,
 }
@@ -51,7 +51,7 @@ impl Convert {
         let folder = legal(Folder::new());
         let path = folder.0.join("in.safetensors");
         legal(write_input(&path, rows, cols));
-        let model = legal(Model::open(&path));
+        let model = legal(TensorFile::open(&path));
         // If a mapped file can lose its name, nothing of it remains however the process ends.
         let _ = fs::remove_file(&path);
         let body = Self {
@@ -142,7 +142,7 @@ impl Operation for Convert {
                 clock.time(&mut || {
                     legal(quantize(&mut engine, &self.model, &options, &out, &()));
                 });
-                let made = legal(Model::open(&out));
+                let made = legal(TensorFile::open(&out));
                 let parts = NAMES.iter().filter_map(|name| made.get(name));
                 let all: Vec<u8> = parts.flat_map(|part| part.bytes.iter().copied()).collect();
                 all.hash(&mut bits);

@@ -1,7 +1,7 @@
 //! Integers of any width.
 
 use crate::dtype::DType;
-use crate::model::Tensor;
+use crate::tensor_file::Tensor;
 
 /// True for the integers that `f32` need not hold.
 pub(super) fn wide(dtype: DType) -> bool {

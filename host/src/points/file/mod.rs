@@ -43,7 +43,7 @@ impl Points {
     /// quoted; blanks around them are dropped.
     ///
     /// # Errors
-    /// Those of [`Model::open`](crate::Model::open); [`Error::NoSuchTensor`]; [`Error::Unsupported`] where the spec
+    /// Those of [`TensorFile::open`](crate::TensorFile::open); [`Error::NoSuchTensor`]; [`Error::Unsupported`] where the spec
     /// names no tensor and several could be meant; [`Error::Tensor`] for a tensor without values, of a type that is
     /// not read, or with a value that is not finite, which is named by row and column, counted from 0;
     /// [`Error::BadFile`] for a CSV file that is empty or has a field that is missing, empty or no finite number,

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use super::{Points, Values, integers};
 use crate::dtype::DType;
-use crate::model::Tensor;
 use crate::source::{Source, is_sidecar};
-use crate::{Error, Model, names};
+use crate::tensor_file::Tensor;
+use crate::{Error, TensorFile, names};
 
 /// Names that an error lists.
 const LISTED: usize = 8;
 
 pub(super) fn read(path: &Path, tensor: Option<&str>) -> Result<Points, Error> {
-    let model = Model::open(path)?;
+    let model = TensorFile::open(path)?;
     let tensor = find(&model, tensor)?;
     let source = Source::new(&model, tensor)?;
     let shape = match source.shape() {
@@ -46,7 +46,7 @@ pub(super) fn read(path: &Path, tensor: Option<&str>) -> Result<Points, Error> {
 }
 
 /// The tensor of that name, or the one that is meant where none is named.
-pub(super) fn find<'a>(model: &'a Model, tensor: Option<&str>) -> Result<Tensor<'a>, Error> {
+pub(super) fn find<'a>(model: &'a TensorFile, tensor: Option<&str>) -> Result<Tensor<'a>, Error> {
     match tensor {
         Some(name) => model.get(name).ok_or_else(|| Error::NoSuchTensor {
             path: model.path().to_path_buf(),
@@ -58,7 +58,7 @@ pub(super) fn find<'a>(model: &'a Model, tensor: Option<&str>) -> Result<Tensor<
 }
 
 /// The tensor that is meant where none is named.
-fn only(model: &Model) -> Result<Tensor<'_>, Error> {
+fn only(model: &TensorFile) -> Result<Tensor<'_>, Error> {
     let all: Vec<Tensor<'_>> = model
         .tensors()
         .filter(|tensor| !is_sidecar(model, tensor.name))

@@ -1,7 +1,7 @@
 //! One weight a point.
 
 use super::{Points, ReadOptions, integers, spec::Spec, tensor};
-use crate::{Error, Model};
+use crate::{Error, TensorFile};
 
 /// Reads the weights of `rows` points from a file as [`Points::open`] names them: one whole number from 0 to 2³² − 1 a
 /// point, in one dimension or one column. Integers of any type are read exactly; floats and text must be whole numbers up to
@@ -78,7 +78,7 @@ fn exact(spec: &Spec<'_>) -> Result<Option<Vec<i128>>, Error> {
     if spec.is_text() {
         return Ok(None);
     }
-    let model = Model::open(spec.path)?;
+    let model = TensorFile::open(spec.path)?;
     let tensor = tensor::find(&model, spec.tensor)?;
     if !integers::wide(tensor.dtype) {
         return Ok(None);

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::file::output::Output;
 use crate::file::safetensors::Writer;
 use crate::file::{Part, npy};
-use crate::model::Metadata;
+use crate::tensor_file::Metadata;
 
 /// Bytes that are put together before they are written.
 const BUFFER: usize = 1 << 20;

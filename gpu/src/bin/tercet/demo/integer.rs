@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tercet_core::linear::Layout;
-use tercet_host::Model;
+use tercet_host::TensorFile;
 use tercet_host::network::{BuildOptions, LayerOptions, NetworkFile};
 use tercet_host::points::{Destination, Points, Values, write_labels, write_points};
 
@@ -58,7 +58,7 @@ fn file(hidden: Layout) -> String {
 /// Writes the features, and a network for every layout of the hidden layer; the head, with 4 % of the weights, is int8.
 pub(super) fn run(
     engine: &mut Engine,
-    original: &Model,
+    original: &TensorFile,
     folder: &Folder,
 ) -> Result<Vec<Outcome>, Failure> {
     let train = points("train", digits::training())?;

@@ -3,20 +3,20 @@
 use tercet_core::block::{self, bitnet_hf, bitnet_hf::WeightScale};
 use tercet_core::f16;
 use tercet_core::palette::{self, Layout, Width};
-use tercet_host::{DType, Model, Tensor};
+use tercet_host::{DType, Tensor, TensorFile};
 
 use super::network::{Layer, Network, Paletted, Stored};
 use crate::failure::Failure;
 
 /// Reads the classifier as the file stores it.
-pub(crate) fn network(model: &Model) -> Result<Network<Stored>, Failure> {
+pub(crate) fn network(model: &TensorFile) -> Result<Network<Stored>, Failure> {
     Ok(Network {
         hidden: layer(model, "hidden")?,
         head: layer(model, "head")?,
     })
 }
 
-fn layer(model: &Model, name: &str) -> Result<Layer<Stored>, Failure> {
+fn layer(model: &TensorFile, name: &str) -> Result<Layer<Stored>, Failure> {
     let tensor = get(model, &format!("{name}.weight"))?;
     let bias = floats_of(model, &format!("{name}.bias"))?;
     let scales = || floats_of(model, &format!("{name}.weight_scale"));
@@ -46,7 +46,7 @@ fn layer(model: &Model, name: &str) -> Result<Layer<Stored>, Failure> {
 }
 
 /// Reads a matrix in palettes, as `tercet quantize` writes it.
-fn paletted(model: &Model, tensor: &Tensor<'_>) -> Result<Paletted, Failure> {
+fn paletted(model: &TensorFile, tensor: &Tensor<'_>) -> Result<Paletted, Failure> {
     let name = tensor.name;
     let codebooks = get(model, &format!("{name}_palette"))?;
     let shape = get(model, &format!("{name}_palette_shape"))?;
@@ -104,7 +104,7 @@ pub(crate) fn floats(network: &Network<Stored>) -> Result<Network<Vec<f32>>, Fai
     })
 }
 
-fn get<'a>(model: &'a Model, name: &str) -> Result<Tensor<'a>, Failure> {
+fn get<'a>(model: &'a TensorFile, name: &str) -> Result<Tensor<'a>, Failure> {
     model.get(name).ok_or_else(|| {
         Failure::new(format_args!(
             "{}: no tensor named `{name}`",
@@ -113,7 +113,7 @@ fn get<'a>(model: &'a Model, name: &str) -> Result<Tensor<'a>, Failure> {
     })
 }
 
-fn floats_of(model: &Model, name: &str) -> Result<Vec<f32>, Failure> {
+fn floats_of(model: &TensorFile, name: &str) -> Result<Vec<f32>, Failure> {
     let tensor = get(model, name)?;
     match tensor.dtype {
         DType::F32 => Ok(elements(tensor.bytes, f32::from_le_bytes)),
@@ -133,7 +133,7 @@ fn elements<T, const N: usize>(bytes: &[u8], decode: impl Fn([u8; N]) -> T) -> V
         .collect()
 }
 
-fn unreadable(model: &Model, name: &str, dtype: &str) -> Failure {
+fn unreadable(model: &TensorFile, name: &str, dtype: &str) -> Failure {
     Failure::new(format_args!(
         "{}: tensor `{name}`: the demo does not read {dtype}",
         model.path().display()

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
-use tercet_host::Model;
+use tercet_host::TensorFile;
 
 use crate::failure::Failure;
 use crate::table::{Align, Table};
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = Folder::prepare(&arguments.out, &names, arguments.force)?;
     folder.write(ORIGINAL, digits::CLASSIFIER)?;
 
-    let original = Model::open(folder.path(ORIGINAL))?;
+    let original = TensorFile::open(folder.path(ORIGINAL))?;
     let images: Vec<digits::Digit> = digits::held_out().collect();
     let truth = load::floats(&load::network(&original)?)?;
     let float_accuracy = trial::accuracy(&images, |digit| Ok(truth.read(&digit.features)))?;

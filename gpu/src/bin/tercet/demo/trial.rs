@@ -6,7 +6,7 @@ use serde::Serialize;
 use tercet_core::block::Format;
 use tercet_core::palette::Width;
 use tercet_core::quant::{Comparison, Rule};
-use tercet_host::Model;
+use tercet_host::TensorFile;
 use tercet_host::convert::{Per, QuantizeOptions, Target, TensorReport};
 use tercet_host::parallel::Threads;
 
@@ -123,7 +123,7 @@ impl Trial {
     pub(crate) fn run(
         &self,
         engine: &mut Engine,
-        original: &Model,
+        original: &TensorFile,
         truth: &Network<Vec<f32>>,
         path: &Path,
         images: &[Digit],
@@ -147,7 +147,7 @@ impl Trial {
             found.ok_or_else(|| Failure::new(format_args!("tensor `{name}` is not in the report")))
         };
         let (hidden, head) = (matrix("hidden.weight")?, matrix("head.weight")?);
-        let network = load::network(&Model::open(path)?)?;
+        let network = load::network(&TensorFile::open(path)?)?;
         let floats = load::floats(&network)?;
         Ok(Outcome {
             name: self.name(),

@@ -12,7 +12,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::file::output::Output;
 use tercet_host::network::{BuildOptions, Built, LayerOptions, build};
 use tercet_host::points::{Points, ReadOptions};
-use tercet_host::{Error, Model, Progress};
+use tercet_host::{Error, Progress, TensorFile};
 
 use crate::engine::Engine;
 use crate::failure::Failure;
@@ -116,7 +116,7 @@ struct Summary<'a> {
 }
 
 /// Returns the sizes of the layers in the model. The build itself reports layers that are missing or have no matrices.
-fn sizes(model: &Model, options: &BuildOptions) -> Vec<LayerSize> {
+fn sizes(model: &TensorFile, options: &BuildOptions) -> Vec<LayerSize> {
     let layers = options.layers.iter().filter_map(|layer| {
         let weight = model.get(&format!("{}.weight", layer.name))?;
         let &[rows, cols] = weight.shape else {
@@ -130,7 +130,7 @@ fn sizes(model: &Model, options: &BuildOptions) -> Vec<LayerSize> {
 /// Runs [`tercet_host::network::build()`] on the chosen engine.
 pub(crate) fn built(
     engine: &mut Engine,
-    model: &Model,
+    model: &TensorFile,
     options: &BuildOptions,
     recorded: &Points,
     progress: &dyn Progress,
@@ -148,7 +148,7 @@ pub(crate) fn built(
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
     let mut engine = arguments.engine.open()?;
-    let model = Model::open(&arguments.model)?;
+    let model = TensorFile::open(&arguments.model)?;
     let recorded = Points::open(&arguments.calibrate, &ReadOptions::default())?;
     let mut options = BuildOptions::new(arguments.layer.clone(), arguments.to);
     options.rule = arguments.rule;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tercet_core::conformance::Digest;
 use tercet_core::gguf::Reader;
-use tercet_host::Model;
+use tercet_host::TensorFile;
 use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
 use tercet_host::language::{Cost, LanguageFile, Parameters, View, Vocabulary};
 use tercet_host::parallel::Threads;
@@ -25,7 +25,7 @@ pub(super) struct Material {
     vocabulary: Vocabulary,
     tokenizer: Tokenizer,
     /// The model to start with.
-    from: Option<Model>,
+    from: Option<TensorFile>,
     pub(super) parameters: Parameters,
     pub(super) corpus: Arc<Corpus>,
 }
@@ -82,7 +82,7 @@ impl Material {
         Ok(Self {
             vocabulary,
             tokenizer,
-            from: arguments.from.as_ref().map(Model::open).transpose()?,
+            from: arguments.from.as_ref().map(TensorFile::open).transpose()?,
             parameters,
             corpus: Arc::new(corpus),
         })

@@ -9,7 +9,7 @@ use crate::file;
 use crate::file::map::Map;
 use crate::language::parameters::Architecture;
 use crate::language::tensors::{Extras, Role, Slot};
-use crate::model::{Container, Entry, Model, Reading};
+use crate::tensor_file::{Container, Entry, Reading, TensorFile};
 use crate::{Error, names};
 
 /// The files of a whole checkpoint; the first that exists is used.
@@ -20,7 +20,7 @@ pub(super) fn open(
     folder: &Path,
     config: &Config,
     settings: &Path,
-) -> Result<(Model, Extras), Error> {
+) -> Result<(TensorFile, Extras), Error> {
     let path = FILES.map(|name| folder.join(name));
     let path = path.iter().find(|path| path.is_file()).ok_or_else(|| {
         let [whole, index] = FILES;
@@ -84,7 +84,10 @@ pub(super) fn open(
         weight_scale: config.weight_scale,
         ..Reading::default()
     };
-    Ok((Model::of(path, contents)?.with_reading(reading), extras))
+    Ok((
+        TensorFile::of(path, contents)?.with_reading(reading),
+        extras,
+    ))
 }
 
 /// True if an untied head of a bitnet equals the embedding, byte for byte.

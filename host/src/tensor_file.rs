@@ -106,21 +106,21 @@ pub(crate) struct Contents {
 /// An open model. Its files are mapped and nothing is copied.
 ///
 /// ```no_run
-/// let model = tercet_host::Model::open("model.safetensors")?;
+/// let model = tercet_host::TensorFile::open("model.safetensors")?;
 /// for tensor in model.tensors() {
 ///     println!("{} {:?} {}", tensor.name, tensor.shape, tensor.dtype.name());
 /// }
 /// # Ok::<(), tercet_host::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Model {
+pub struct TensorFile {
     path: PathBuf,
     contents: Contents,
     by_name: HashMap<String, usize>,
     reading: Reading,
 }
 
-impl Model {
+impl TensorFile {
     /// Opens a safetensors file, a `*.safetensors.index.json` with its shards, an npy or a GGUF file.
     ///
     /// The content determines the format, not the name. Every header is checked in full: sizes, offsets and names. No
@@ -165,12 +165,12 @@ impl Model {
         self
     }
 
-    /// Returns the value given to [`Model::with_reading`], or the default.
+    /// Returns the value given to [`TensorFile::with_reading`], or the default.
     pub fn reading(&self) -> Reading {
         self.reading
     }
 
-    /// The path given to [`Model::open`].
+    /// The path given to [`TensorFile::open`].
     pub fn path(&self) -> &Path {
         &self.path
     }
