@@ -335,7 +335,7 @@ fn a_session_is_read_as_it_was_written_and_no_other() {
     refused(&json.replace("\"user\"", "\"judge\""), "judge");
     refused(
         &json.replace("\"left_out\": 0", "\"left_out\": 4"),
-        "4 messages",
+        "leaves out 4 of 2 messages",
     );
     refused(&json.replace("\"left_out\": 0", "\"left_out\": -1"), "-1");
     refused(&json.replace("\"options\": 7", "\"options\": 700"), "700");

@@ -240,7 +240,7 @@ fn i2_s_is_read_once_its_layout_is_named() {
     .unwrap_err()
     .to_string();
     assert!(
-        error.contains("tensor `w`: an i2_s tensor; name its layout"),
+        error.contains("tensor `w`: it is an i2_s tensor; name its layout"),
         "{error}"
     );
     let model = model.with_reading(Reading {

@@ -228,7 +228,7 @@ fn a_model_drafts_for_another_of_its_vocabulary() {
     assert!(matches!(error, Error::Unsupported { .. }));
     let error = error.to_string();
     assert!(
-        error.contains("chat.gguf: ") && error.contains("token 297 is `<|im_start|>`, and none"),
+        error.contains("chat.gguf: ") && error.contains("token 297 is `<|im_start|>`, but none"),
         "{error}"
     );
 }

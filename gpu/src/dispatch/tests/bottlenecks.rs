@@ -97,7 +97,7 @@ fn what_mostly_starts_is_to_be_put_together() {
         "{words}"
     );
     assert!(
-        words.contains("\n  would help most: assign: 1000 elements"),
+        words.contains("\n  would help most: assign: calls of 1000 elements"),
         "{words}"
     );
 }
