@@ -1,4 +1,4 @@
-//! Arrays of the crate `ndarray` in, and views of them out, without copies where memory is row-major.
+//! Conversions from arrays of the crate `ndarray`, and views as such arrays, without copies if memory is row-major.
 //!
 //! ```
 //! use ndarray::array;
@@ -24,7 +24,7 @@ use crate::points::{Points, Values};
 use crate::{Error, Quantized, Quantizer};
 
 impl Quantizer {
-    /// Quantizes an array with one scale per row. It is read where it lies if its memory is row-major, else copied first.
+    /// Quantizes an array with one scale per row. A row-major array is read in place; any other is copied first.
     ///
     /// # Errors
     /// As [`Quantizer::quantize`]; an index counts the values in row-major order.
@@ -41,7 +41,7 @@ impl Quantizer {
 }
 
 impl Quantized {
-    /// The codes, a row for each scale.
+    /// The codes, one row per scale.
     pub fn codes_array(&self) -> ArrayView2<'_, i8> {
         let groups = self.groups();
         view(groups.count, groups.len, self.codes())
@@ -63,7 +63,7 @@ fn view<T>(rows: usize, cols: usize, values: &[T]) -> ArrayView2<'_, T> {
 
 macro_rules! points_from {
     ($($element:ty)*) => {$(
-        /// One point per row. An array whose memory is row-major is taken over, another is copied.
+        /// One point per row. A row-major array keeps its memory; any other is copied.
         impl TryFrom<Array2<$element>> for Points {
             type Error = Error;
 
@@ -74,7 +74,7 @@ macro_rules! points_from {
                 let len = array.len();
                 let values = match array.is_standard_layout() {
                     true => {
-                        // What was cut off the array is in its memory still.
+                        // Elements that were removed or sliced off the array are still in its memory.
                         let (mut values, first) = array.into_raw_vec_and_offset();
                         values.drain(..first.unwrap_or(0));
                         values.truncate(len);
@@ -108,7 +108,7 @@ mod tests {
         let (a, b) = (rows.clone(), columns.reversed_axes());
         let (a, b) = (Points::try_from(a).unwrap(), Points::try_from(b).unwrap());
         assert_eq!(a.values(), b.values());
-        // What is cut off a row-major array stays in its memory.
+        // Elements that are removed or sliced off a row-major array stay in its memory.
         let mut removed = rows.clone();
         removed.remove_index(Axis(0), 0);
         for cut in [removed, rows.slice_move(s![1.., ..])] {

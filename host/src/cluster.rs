@@ -38,20 +38,21 @@ use crate::points::TILE;
 pub struct KmeansOptions {
     /// k.
     pub clusters: usize,
-    /// First centroids, restarts, end and seed.
+    /// First centroids, restarts, end of a run, and seed.
     pub run: Kmeans,
     /// The first centroids, k · d, for [`Init::Given`].
     pub given: Vec<i8>,
-    /// Points in a mini-batch; `None`: Lloyd's loop over all of them.
+    /// Points per mini-batch. `None` runs Lloyd's loop over all points.
     pub batch: Option<usize>,
-    /// The count at which mini-batches halve sums and counts.
+    /// Count at which mini-batches halve sums and counts.
     pub cap: u32,
-    /// The length of the points if they were normalized ([`tercet_core::cluster::normalize`]): spherical k-means.
+    /// Length of the points if they were normalized ([`tercet_core::cluster::normalize`]), for spherical k-means.
     pub sphere: Option<Sphere>,
 }
 
 impl KmeansOptions {
-    /// [`Kmeans::default`] for `clusters` clusters: one run of greedy k-means++ and Lloyd's loop, seed 0, at most 300 steps.
+    /// [`Kmeans::default`] for `clusters` clusters: one run of greedy k-means++ and Lloyd's loop, seed 0, at most 300
+    /// steps.
     pub fn new(clusters: usize) -> Self {
         Self {
             clusters,
@@ -63,7 +64,7 @@ impl KmeansOptions {
         }
     }
 
-    /// The same from these first centroids, k · d.
+    /// Starts from these first centroids, k · d.
     pub fn from(mut self, centroids: Vec<i8>) -> Self {
         self.run.init = Init::Given;
         self.given = centroids;
@@ -71,7 +72,7 @@ impl KmeansOptions {
     }
 }
 
-/// One step of a run, as progress hears it.
+/// One step of a run, as reported to the progress callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Step {
@@ -79,14 +80,14 @@ pub struct Step {
     pub restart: u32,
     /// The step in it, from 1.
     pub step: u32,
-    /// The inertia its assignment found, in units of codes.
+    /// The inertia of its assignment, in units of codes.
     pub inertia: u64,
 }
 
-/// Points with their clusters. All of it is exact.
+/// Points with their clusters. All values are exact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clustering {
-    /// Coordinates of a point.
+    /// Coordinates per point.
     pub dims: usize,
     /// Each point's cluster.
     pub labels: Vec<u32>,
@@ -98,14 +99,14 @@ pub struct Clustering {
     pub sums: Vec<i64>,
     /// The members' weights, k.
     pub counts: Vec<u64>,
-    /// Inertia, steps, why it ended.
+    /// Inertia, number of steps, and the reason why the run ended.
     pub outcome: Outcome,
     /// Every step of every restart.
     pub curve: Vec<Step>,
 }
 
 impl Clustering {
-    /// The means of the clusters in units of codes, each coordinate rounded once; k · d.
+    /// Returns the k · d means of the clusters in units of codes, each coordinate rounded once.
     pub fn means(&self) -> Vec<f32> {
         let mut means = vec![0.0; self.sums.len()];
         cluster::means(&self.sums, &self.counts, &mut means)
@@ -125,10 +126,11 @@ fn points<'a>(
     }
 }
 
-/// Clusters int8 points, row-major, `dims` coordinates each, by an engine; `observe` hears every step.
+/// Clusters int8 points on an engine. `codes` holds the points row by row, `dims` coordinates each. `observe` is called
+/// after every step.
 ///
-/// The bits are those of [`tercet_core::scalar`] on any engine, for any number of threads. Memory of [`Threads`](crate::parallel::Threads): 8 bytes a
-/// point, and for each thread a table of k · d sums.
+/// Every engine, with any number of threads, returns the same bits as [`tercet_core::scalar`]. Memory of
+/// [`Threads`](crate::parallel::Threads): 8 bytes per point, and a table of k · d sums per thread.
 ///
 /// # Errors
 /// Those of [`Points::weighted`], [`cluster::kmeans`]; [`ClusterError::Length`] if given centroids are not k · d; the
@@ -157,8 +159,8 @@ pub fn kmeans<E: ClusterEngine>(
     Ok(memory.clustering(dims, outcome, curve))
 }
 
-/// [`kmeans`] of points that an engine holds in memory of its own, for as many clusters as the options have and with no centroids
-/// yet: a device's points that stay there.
+/// Runs [`kmeans`] on points that an engine holds in its own memory, such as points that stay on a device. The problem
+/// must have as many clusters as the options, and no centroids yet.
 ///
 /// ```
 /// use tercet_core::cluster::{Points, Update};
@@ -187,7 +189,7 @@ pub fn kmeans<E: ClusterEngine>(
 /// ```
 ///
 /// # Errors
-/// Those of [`cluster::kmeans`]; [`ClusterError::Length`] where given centroids are not k · d; the engine's.
+/// Those of [`cluster::kmeans`]; [`ClusterError::Length`] if given centroids are not k · d; the engine's.
 pub fn kmeans_of<P: ClusterProblem>(
     clusters: &mut P,
     options: &KmeansOptions,
@@ -198,7 +200,7 @@ pub fn kmeans_of<P: ClusterProblem>(
     Ok(Memory::read(clusters)?.clustering(dims, outcome, curve))
 }
 
-/// Start, steps, restarts.
+/// Runs the start, the steps and the restarts.
 fn run<P: ClusterProblem>(
     clusters: &mut P,
     options: &KmeansOptions,
@@ -240,13 +242,13 @@ pub struct Assignment {
     pub labels: Vec<u32>,
     /// Each point's squared distance to it, in units of codes.
     pub distances: Vec<u32>,
-    /// The points of each centroid.
+    /// Number of points of each centroid.
     pub counts: Vec<u64>,
     /// The sum of the distances.
     pub inertia: u64,
 }
 
-/// Finds the nearest of the given centroids (k · d codes) for every point, by an engine.
+/// Finds the nearest of the given centroids (k · d codes) for every point, on an engine.
 ///
 /// There may be more centroids than points.
 ///
@@ -265,7 +267,7 @@ pub fn assign<E: ClusterEngine>(
     Ok(Assignment::of(labels, distances, k))
 }
 
-/// Labels that are of no cluster, and distances.
+/// Returns labels that name no cluster, and distances of 0.
 fn unassigned(points: &Points<'_>) -> (Vec<u32>, Vec<u32>) {
     (vec![u32::MAX; points.len()], vec![0; points.len()])
 }
@@ -277,7 +279,7 @@ impl Assignment {
         for &label in &labels {
             counts[label as usize] += 1;
         }
-        // Fewer than 2³² points of D² below 2³²: the sum fits.
+        // There are fewer than 2³² points, each with D² below 2³², so the sum fits.
         let sum = |_, part: &[u32]| {
             part.iter()
                 .map(|&distance| u64::from(distance))
@@ -293,7 +295,7 @@ impl Assignment {
     }
 }
 
-/// [`tercet_core::cluster::float::inertia`] on all threads, with the same bits and errors.
+/// Computes [`tercet_core::cluster::float::inertia`] on all threads, with the same bits and errors.
 pub fn inertia<T: Element>(labelled: &Labelled<'_, T>) -> Result<f64, ClusterError> {
     labelled.check()?;
     let runs = numbers(0..labelled.values.len().div_ceil(RUN)).gather(|_, run| labelled.run(run));
@@ -307,7 +309,7 @@ pub fn inertia<T: Element>(labelled: &Labelled<'_, T>) -> Result<f64, ClusterErr
 }
 
 impl Memory {
-    /// Labels, distances and clusters as what comes back of a clustering.
+    /// Converts labels, distances and clusters into the result of a clustering.
     fn clustering(self, dims: usize, outcome: Outcome, curve: Vec<Step>) -> Clustering {
         Clustering {
             dims,

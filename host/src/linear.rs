@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::parallel::Threads;
 
-/// Why there is no product.
+/// Reasons why a product fails.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum ProductError {
     /// Activations that cannot be quantized, their indices counted from the first row's start.
@@ -18,12 +18,13 @@ pub enum ProductError {
     Linear(#[from] LinearError),
 }
 
-/// Multiplies a layer by rows of activations: `x` holds them one after another, `out` gets a row for each, with an output for each
-/// row of weights.
+/// Multiplies a layer by rows of activations. `x` holds the rows one after another. `out` gets one row for each of
+/// them, with one output per row of weights.
 ///
-/// Each row of activations is quantized to int8 by its own largest magnitude (`scale = max|x| / 127`, codes rounded half to even), and
-/// the product is [`LinearEngine::matmat`]'s: an exact sum, rounded once, times the scales. It depends on no backend and no number of
-/// threads. O(rows of `x` · rows · cols); allocates a byte an activation and what tiles take.
+/// Each row of activations is quantized to int8 by its own largest magnitude (`scale = max|x| / 127`, codes rounded
+/// half to even). [`LinearEngine::matmat`] then computes the product: an exact sum, rounded once, times the scales. The
+/// result does not depend on the backend or the number of threads. O(rows of `x` · rows · cols); allocates a byte per
+/// activation and the memory of tiles.
 ///
 /// ```
 /// use tercet_core::linear::{Layer, Layout, Matrix};
@@ -48,7 +49,7 @@ pub fn matmat(
     let cols = layer.weights().cols();
     let count = x.len() / cols;
     let mut codes = vec![0; x.len()];
-    // Lengths first, with activations of 0.
+    // Checks the lengths first, with activations of 0.
     layer.check_many(I8Sym::new(&codes)?, out.len())?;
     if out.is_empty() {
         return Ok(());

@@ -10,7 +10,7 @@ pub const CLUSTERS: usize = 8;
 /// A window is flagged if its squared distance is more than this many times the largest measured one.
 pub const MARGIN: u32 = 4;
 
-/// What the application does with a window.
+/// The application's use of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phase {

@@ -173,7 +173,7 @@ pub(super) unsafe fn library() -> Option<&'static Library> {
             return Some(LIBRARY.get_or_init(|| library));
         }
     }
-    // Asked before it is taken: cudarc panics where there is none.
+    // Asked before it is taken: cudarc panics if there is none.
     // SAFETY: as the caller promises.
     unsafe { sys::is_culib_present().then(|| sys::culib()) }
 }

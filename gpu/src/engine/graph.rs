@@ -54,7 +54,7 @@ impl Cuda {
         self.pool.begin_recording(|| {
             self.context.call("cuStreamBeginCapture", |api| {
                 let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-                // SAFETY: the stream lives and is not the default one; where it records already the driver refuses.
+                // SAFETY: the stream lives and is not the default one; if it already records, the driver refuses.
                 unsafe { api.cuStreamBeginCapture_v2(self.stream.handle(), mode) }
             })
         })
@@ -94,8 +94,7 @@ impl Cuda {
         };
         self.pool.end_recording(|| {
             self.context.call("cuStreamEndCapture", |api| {
-                // SAFETY: the stream lives, and the pointer is to a handle; where it records nothing the driver
-                // refuses.
+                // SAFETY: the stream lives, and the pointer is to a handle; if it records nothing, the driver refuses.
                 unsafe { api.cuStreamEndCapture(self.stream.handle(), &mut recorded.graph) }
             })
         })?;
@@ -144,7 +143,7 @@ impl Drop for Recorded {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: made once and destroyed once; the driver lets it finish where it runs.
+        // SAFETY: made once and destroyed once; the driver lets it finish if it is running.
         self.context
             .release(|api| unsafe { api.cuGraphExecDestroy(self.executable) });
     }

@@ -1,4 +1,4 @@
-//! Points in their own units and the nearest of given centroids.
+//! Assignment of points in their own units to the nearest of given centroids.
 
 use tercet_core::cluster::float;
 use tercet_core::quant::Grid;
@@ -17,29 +17,29 @@ use crate::points::{Points, Values};
 pub struct Assigned {
     /// Labels, distances and counts, in units of codes.
     pub assignment: Assignment,
-    /// The grid that points and centroids were put on.
+    /// The grid of points and centroids.
     pub grid: Grid,
     /// Σ‖x − c‖² of the values before they were put on the grid.
     pub inertia: f64,
-    /// Values of points and centroids that lie beyond the grid's ends and were moved there.
+    /// Number of values of points and centroids that lay beyond the grid's ends and were clipped.
     pub clipped: u64,
-    /// Who compared points with centroids.
+    /// The engine that compared points with centroids.
     pub by: DoneBy,
 }
 
-/// Finds the nearest of the given centroids for every point, by an engine, or by the processor's threads if it has no room for
-/// the points.
+/// Finds the nearest of the given centroids for every point, on an engine, or on the processor's threads if the engine
+/// has no room for the points.
 ///
-/// The grid is the centroids' own where they are codes with a scale, as [`crate::points::write_centroids`] leaves
-/// them in `.safetensors`: the grid they were found on. Else it is that on which the points are exact, if there is one and the
-/// centroids do not lie beyond its ends; else it is laid over points and centroids together. For the points that the
-/// centroids were found from all of these are the same grid again, unless a percentile chose it.
+/// If the centroids are codes with a scale, as [`crate::points::write_centroids`] writes them to `.safetensors`, the
+/// grid is their own: the one they were found on. Otherwise it is the grid on which the points are exact, if there is
+/// one and the centroids do not lie beyond its ends. Otherwise one grid is laid over points and centroids together. For
+/// the points that the centroids were found from, all of these are the same grid, unless a percentile chose it.
 ///
-/// Where spherical, centroids are scaled to length 1 unless all are within a hundredth of it.
+/// With spherical clustering, centroids are scaled to length 1 unless all lengths are within a hundredth of 1.
 ///
 /// # Errors
-/// [`Error::Options`] if the centroids have not the points' number of values; [`Error::Unsupported`] for all that
-/// [`super::assign`] refuses; [`Error::Engine`].
+/// [`Error::Options`] if the centroids and the points differ in their number of values; [`Error::Unsupported`] for all
+/// that [`super::assign`] refuses; [`Error::Engine`].
 pub fn assign_points<E: FlowEngine>(
     engine: &mut E,
     points: &Points,

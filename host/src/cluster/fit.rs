@@ -1,4 +1,5 @@
-//! k-means of points in their own units: onto the int8 grid, through [`super::kmeans`], and back.
+//! k-means of points in their own units: they are put on the int8 grid, clustered by [`super::kmeans`], and the results
+//! converted back.
 
 use std::fmt;
 
@@ -14,7 +15,7 @@ use crate::engine::{DoneBy, FlowEngine};
 use crate::parallel::Threads;
 use crate::points::{Codes, Points, Values};
 
-/// k-means: how many clusters, from which seeds, for how long.
+/// k-means with its options: number of clusters, first centroids, seed, and number of steps.
 ///
 /// ```
 /// use tercet_host::KMeans;
@@ -48,8 +49,8 @@ pub struct KMeans<'a> {
 type OnStep<'a> = Box<dyn FnMut(Step, f64) + 'a>;
 
 impl<'a> KMeans<'a> {
-    /// One run of greedy k-means++ and Lloyd's loop for `clusters` clusters: seed 0, at most 300 steps, no weights, over
-    /// the full range of the values.
+    /// One run of greedy k-means++ and Lloyd's loop for `clusters` clusters: seed 0, at most 300 steps, no weights,
+    /// over the full range of the values.
     pub fn new(clusters: usize) -> Self {
         Self {
             options: KmeansOptions::new(clusters),
@@ -61,7 +62,7 @@ impl<'a> KMeans<'a> {
         }
     }
 
-    /// Runs so many times from different seeds and keeps the run of least inertia. First centroids that are given run once.
+    /// Runs this many times from different seeds and keeps the run of least inertia. Given first centroids run once.
     pub const fn restarts(mut self, restarts: u32) -> Self {
         self.options.run.restarts = restarts;
         self
@@ -85,19 +86,20 @@ impl<'a> KMeans<'a> {
         self
     }
 
-    /// Ends a run after so many steps (passes over all points, with [`KMeans::batches`]).
+    /// Ends a run after this many steps (passes over all points, with [`KMeans::batches`]).
     pub const fn max_iter(mut self, steps: u32) -> Self {
         self.options.run.lloyd.max_iter = steps;
         self
     }
 
-    /// Ends a run when a step lowers inertia by no more than so many millionths; 0, the default: when it does not fall.
+    /// Ends a run when a step lowers inertia by at most this many millionths. With 0, the default, a run ends when
+    /// inertia does not fall.
     pub const fn tolerance_ppm(mut self, ppm: u32) -> Self {
         self.options.run.lloyd.tol_ppm = ppm;
         self
     }
 
-    /// Takes mini-batches of so many points instead of all points in each step.
+    /// Takes mini-batches of this many points instead of all points in each step.
     pub const fn batches(mut self, points: usize) -> Self {
         self.options.batch = Some(points);
         self
@@ -127,7 +129,7 @@ impl<'a> KMeans<'a> {
         self
     }
 
-    /// What the run over int8 codes is told: the number of clusters, seeds, steps.
+    /// Returns the options of the run over int8 codes: number of clusters, seeds, steps.
     pub const fn options(&self) -> &KmeansOptions {
         &self.options
     }
@@ -145,10 +147,10 @@ impl<'a> KMeans<'a> {
         self.fit_on(&mut Threads::default(), points)
     }
 
-    /// Clusters points by an engine. If it has no room for the points, the processor's threads cluster them, and
-    /// [`KMeans::on_step`] is called anew.
+    /// Clusters points on an engine. If it has no room for the points, the processor's threads cluster them, and the
+    /// function of [`KMeans::on_step`] gets all steps again.
     ///
-    /// Memory: the codes, and what [`super::kmeans`] takes.
+    /// Memory: the codes, and the memory of [`super::kmeans`].
     ///
     /// # Errors
     /// [`Error::Unsupported`], naming the data, for all that [`super::kmeans`] refuses; [`Error::Options`] for first
@@ -251,7 +253,7 @@ impl fmt::Debug for KMeans<'_> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct KMeansFit {
-    /// Labels, int8 centroids and all that is exact, in units of codes.
+    /// Labels, int8 centroids and the other exact results, in units of codes.
     pub clustering: Clustering,
     /// The codes that were clustered, and their grid.
     pub codes: Codes,
@@ -269,12 +271,12 @@ pub struct KMeansFit {
 }
 
 impl KMeansFit {
-    /// The cluster of each point.
+    /// Returns the cluster of each point.
     pub fn labels(&self) -> &[u32] {
         &self.clustering.labels
     }
 
-    /// The nearest of the centroids to each of other points, on the grid that the centroids were found on.
+    /// Returns the nearest centroid of each of other points, measured on the grid that the centroids were found on.
     ///
     /// # Errors
     /// As [`assign_points`].
@@ -289,12 +291,13 @@ impl KMeansFit {
         Ok(assigned.assignment.labels)
     }
 
-    /// The grid of the codes.
+    /// Returns the grid of the codes.
     pub const fn grid(&self) -> Grid {
         self.codes.grid
     }
 
-    /// The inertia of each step of the restart that came lowest, on the grid in the data's own units.
+    /// Returns the inertia of each step of the restart that reached the lowest inertia, measured on the grid in the
+    /// data's own units.
     pub fn curve(&self) -> Vec<f64> {
         let steps = &self.clustering.curve;
         let best = steps.iter().min_by_key(|step| (step.inertia, step.restart));
@@ -306,7 +309,8 @@ impl KMeansFit {
             .collect()
     }
 
-    /// The largest distance of a member of each cluster from its centroid, on the grid in the data's own units.
+    /// Returns the largest distance of a member of each cluster from its centroid, measured on the grid in the data's
+    /// own units.
     pub fn radii(&self) -> Vec<f64> {
         let squared = |cluster: &Summary| self.codes.squared(cluster.squared_radius.into());
         self.clusters
@@ -315,7 +319,7 @@ impl KMeansFit {
             .collect()
     }
 
-    /// The codes as points of `weights`, for [`super::silhouette`] and [`super::davies_bouldin`].
+    /// Returns the codes as points with `weights`, for [`super::silhouette`] and [`super::davies_bouldin`].
     ///
     /// # Errors
     /// None for the weights that they were clustered with.

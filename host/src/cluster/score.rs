@@ -6,12 +6,12 @@ use tercet_core::cluster::score::{
 };
 use tercet_core::cluster::{ClusterError, Points, score};
 
-/// Points that a task scores: each is compared with up to 4,096 others.
+/// Points that one task scores. Each is compared with up to 4,096 others.
 const PART: usize = 32;
 
-/// [`tercet_core::cluster::score::silhouette`] on all threads, with the same bits and errors.
+/// Computes [`tercet_core::cluster::score::silhouette`] on all threads, with the same bits and errors.
 ///
-/// Memory: 8 bytes a cluster and thread, and 32 KiB where a sample is drawn.
+/// Memory: 8 bytes per cluster and thread, and 32 KiB if a sample is drawn.
 ///
 /// ```
 /// use tercet_core::cluster::Points;
@@ -41,7 +41,7 @@ pub fn silhouette(
     Ok(scored.finish(&all.unwrap_or_default()))
 }
 
-/// [`score::davies_bouldin`] with memory of its own, 8 · k · (d + 2) bytes; on the calling thread, since it is quick.
+/// Computes [`score::davies_bouldin`] on the calling thread, since it is quick. Allocates 8 · k · (d + 2) bytes.
 ///
 /// # Errors
 /// Those of [`score::davies_bouldin`].

@@ -1,4 +1,4 @@
-//! Between points in their own units and the int8 codes that are clustered.
+//! Conversion between points in their own units and the int8 codes that are clustered.
 
 use tercet_core::cluster::{Sphere, normalize, normalize_floats};
 use tercet_core::number::Lanes;
@@ -9,7 +9,7 @@ use crate::Error;
 use crate::parallel::each::chunks_mut;
 use crate::points::{Codes, Points, Values};
 
-/// The points on the grid for k-means.
+/// Puts the points on the grid for k-means.
 pub(super) fn on_grid(points: &Points, range: RangeRule) -> Result<Codes, Error> {
     let codes = points.to_codes(range, Scheme::Affine)?;
     Ok(match points.values() {
@@ -19,11 +19,11 @@ pub(super) fn on_grid(points: &Points, range: RangeRule) -> Result<Codes, Error>
     })
 }
 
-/// The points scaled to one length; their grid stands for vectors of length 1.
+/// Scales the points to one length. Their grid stands for vectors of length 1.
 pub(super) fn on_sphere(points: &Points) -> Result<(Codes, Sphere), Error> {
     let dims = points.dims();
     let (codes, sphere) = match points.values() {
-        // A scale without a zero point does not turn a vector.
+        // A scale without a zero point does not change a vector's direction.
         Values::I8 { codes, grid } if grid.zero_point == 0 => {
             let mut codes = codes.clone();
             let sphere = normalize(&mut codes, dims);
@@ -46,12 +46,13 @@ pub(super) fn on_sphere(points: &Points) -> Result<(Codes, Sphere), Error> {
     Ok((Codes::inexact(codes, grid), sphere))
 }
 
-/// Centroids put on the grid of the points, as vectors of length 1 where that is what it stands for.
+/// Puts centroids on the grid of the points, as vectors of length 1 if `spherical`.
 pub(super) fn placed(centroids: &Points, grid: &Grid, spherical: bool) -> Result<Codes, Error> {
     if !spherical {
         return centroids.on_grid(grid);
     }
-    // What a spherical run wrote is rounded, and so not quite of length 1: scaled again it would be rounded anew.
+    // Centroids that a spherical run wrote are rounded, so their length is not exactly 1. Scaling would round them
+    // again.
     let values = centroids.to_f32();
     let near = |row: &[f32]| (length(row) - 1.0).abs() < 0.01;
     if values.chunks(centroids.dims()).all(near) {
@@ -61,7 +62,7 @@ pub(super) fn placed(centroids: &Points, grid: &Grid, spherical: bool) -> Result
     Points::new(centroids.name(), centroids.rows(), centroids.dims(), values)?.on_grid(grid)
 }
 
-/// The values that the inertia is about.
+/// Returns the values that the inertia is measured on.
 pub(super) fn units(points: &Points, spherical: bool) -> std::borrow::Cow<'_, [f32]> {
     let values = points.to_f32();
     match spherical {
@@ -76,7 +77,7 @@ fn length(row: &[f32]) -> f64 {
     lanes.total().sqrt()
 }
 
-/// Rows scaled to length 1; zeros stay.
+/// Scales rows to length 1. Rows of zeros stay as they are.
 fn unit(values: &[f32], dims: usize) -> Vec<f32> {
     let mut out = values.to_vec();
     chunks_mut(&mut out, dims).each(|_, row| {
@@ -94,7 +95,8 @@ pub(super) fn values(codes: &[i8], grid: &Grid) -> Vec<f32> {
     codes.iter().map(|&code| grid.value(code)).collect()
 }
 
-/// Σ(x − x̂)² over Σ(x − mean)², means by column; summed in the order of the values, so that threads do not show.
+/// Returns Σ(x − x̂)² / Σ(x − mean)², with means by column, summed in the order of the values, so that the result does
+/// not depend on threads.
 pub(super) fn coding_error(values: &[f32], codes: &Codes, dims: usize) -> f64 {
     let rows = (values.len() / dims).max(1) as f64;
     let mut means = vec![0.0; dims];

@@ -1,6 +1,6 @@
 //! Language models as GGUF files: written from parameters, a vocabulary and tensors, imported, and run on any engine.
 //!
-//! [`tercet_core::model`] says what is computed; llama.cpp reads the same files.
+//! [`tercet_core::model`] specifies the computation. llama.cpp reads the same files.
 //!
 //! ```
 //! use tercet_core::block::Format;

@@ -46,7 +46,7 @@ impl Peak {
 pub struct BackendPeak {
     /// The instruction set.
     pub backend: &'static str,
-    /// How many threads.
+    /// Number of threads.
     pub threads: usize,
     /// Their multiply-adds per second.
     #[serde(flatten)]

@@ -10,22 +10,22 @@ use crate::Error;
 use crate::parallel::each::chunks;
 use crate::parallel::{Threads, merged};
 
-/// int8 codes of points, row after row, and the grid they lie on: value = `(code − zero point) · scale`.
+/// int8 codes of points, row after row, and their grid: value = `(code − zero point) · scale`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Codes {
-    /// One code a value.
+    /// One code per value.
     pub codes: Vec<i8>,
-    /// What they stand for.
+    /// The grid that gives the codes their values.
     pub grid: Grid,
-    /// True where every code stands for exactly its value.
+    /// True if every code stands for exactly its value.
     pub exact: bool,
-    /// Values that the grid's ends clipped by at least half a step.
+    /// Number of values that the grid's ends clipped by at least half a step.
     pub clipped: u64,
 }
 
 impl Codes {
-    /// Codes that only stand near their values.
+    /// Returns codes that stand for their values only approximately.
     pub(crate) fn inexact(codes: Vec<i8>, grid: Grid) -> Self {
         Self {
             codes,
@@ -35,10 +35,11 @@ impl Codes {
         }
     }
 
-    /// The same values on a grid finer by the largest power of two that int8 has room for, exactly: what is rounded to the grid
-    /// afterwards, as centroids are, is then rounded less. Codes that are not exact stay as they are. O(n·d).
+    /// Returns exactly the same values on a grid finer by the largest power of two that int8 has room for. Values that
+    /// are rounded to the grid afterwards, such as centroids, are then rounded less. Codes that are not exact stay as
+    /// they are. O(n·d).
     ///
-    /// The zero point becomes 0 where that allows as fine a grid, else that which brings the smallest value to −128.
+    /// The zero point becomes 0 if that allows as fine a grid, otherwise the one that puts the smallest value at −128.
     pub(crate) fn refined(mut self) -> Self {
         let steps = |code: i8| i32::from(code) - i32::from(self.grid.zero_point);
         let low = self.codes.iter().copied().min().map_or(0, steps);
@@ -62,19 +63,20 @@ impl Codes {
             *code = (steps * factor + i32::from(zero_point)) as i8;
         }
         self.grid = Grid {
-            // A power of two, so that every value stays what it was, unless the scale is among the smallest floats.
+            // The factor is a power of two, so every value stays the same, unless the scale is among the smallest
+            // floats.
             scale: self.grid.scale / factor as f32,
             ..unit(zero_point)
         };
         self
     }
 
-    /// A squared distance of codes in the units of their values.
+    /// Returns a squared distance of codes in the units of their values.
     pub fn squared(&self, distance: u64) -> f64 {
         distance as f64 * f64::from(self.grid.scale).powi(2)
     }
 
-    /// The values that the codes stand for.
+    /// Returns the values that the codes stand for.
     pub fn to_f32(&self) -> Vec<f32> {
         self.codes
             .iter()
@@ -83,7 +85,7 @@ impl Codes {
     }
 }
 
-/// The grid of integers that stand for themselves, less `zero_point`.
+/// Returns the grid of scale 1 with this zero point: value = code − `zero_point`.
 pub(super) fn unit(zero_point: i8) -> Grid {
     Grid {
         scale: 1.0,
@@ -93,7 +95,7 @@ pub(super) fn unit(zero_point: i8) -> Grid {
     }
 }
 
-/// Statistics of all values, on all threads.
+/// Returns statistics of all values, computed on all threads.
 pub(super) fn stats(values: &[f32]) -> Stats {
     let all = chunks(values, TILE).reduce(|_, tile| Stats::of(tile), merged);
     all.unwrap_or(Stats::EMPTY)
@@ -102,14 +104,14 @@ pub(super) fn stats(values: &[f32]) -> Stats {
 impl Points {
     /// Puts the points on one int8 grid.
     ///
-    /// Values that int8 holds exactly stay exact, whatever the method: int8 data on its own grid, integers from −128
-    /// to 127 (floats too) with scale 1, and with [`Scheme::Affine`] integers from 0 to 255 with zero point −128, so
-    /// that code = value − 128. For all others `method` chooses the range and `scheme` the grid over it.
+    /// Values that int8 holds exactly stay exact, whatever the method: int8 data on its own grid, integers from −128 to
+    /// 127 (floats too) with scale 1, and with [`Scheme::Affine`] integers from 0 to 255 with zero point −128, so that
+    /// code = value − 128. For all other values `method` chooses the range and `scheme` the grid over it.
     ///
     /// Squared distances do not depend on the zero point, so k-means and L2 search may take [`Scheme::Affine`], the
     /// finer of the two. Dot products and cosines need codes proportional to the values: [`Scheme::Symmetric`], which
-    /// puts also int8 data with a zero point on a new grid. O(n·d), two passes over floats; scratch 512 KiB, and 1 MiB a thread,
-    /// for the methods that need a histogram.
+    /// also puts int8 data with a zero point on a new grid. O(n·d), two passes over floats. Methods that need a
+    /// histogram use 512 KiB of scratch, and 1 MiB per thread.
     ///
     /// # Errors
     /// [`Error::Options`] for a percentile out of range.
@@ -134,7 +136,7 @@ impl Points {
         }
     }
 
-    /// The grid that [`Points::to_codes`] would choose for these points and others together.
+    /// Returns the grid that [`Points::to_codes`] would choose for these points and others together.
     ///
     /// # Errors
     /// As [`Points::to_codes`].
@@ -160,7 +162,7 @@ impl Points {
         }
     }
 
-    /// Puts the points on a given grid, as queries go on the grid of what they are compared with.
+    /// Puts the points on a given grid, such as queries on the grid of the points that they are compared with.
     ///
     /// # Errors
     /// [`Error::Options`] for a grid that [`Grid::checked`] refuses.
@@ -190,7 +192,7 @@ fn coded(values: &[f32], method: RangeRule, scheme: Scheme) -> Result<Codes, Err
     on_grid(values, grid)
 }
 
-/// The grid of scale 1 that holds all values, where they are integers of few enough bits.
+/// Returns the grid of scale 1 that holds all values, if they are integers of few enough bits.
 fn whole_grid(values: &[f32], stats: &Stats, scheme: Scheme) -> Option<Grid> {
     let grid = match (whole(stats.min)?, whole(stats.max)?) {
         (-128.., ..=127) => unit(0),
@@ -245,9 +247,9 @@ fn on_grid(values: &[f32], grid: Grid) -> Result<Codes, Error> {
     })
 }
 
-/// `value` as an integer, where it is one of few enough bits.
+/// Returns `value` as an integer, if it is one of few enough bits.
 fn whole(value: f32) -> Option<i16> {
-    // The cast saturates, and what it changed differs.
+    // The cast saturates, so a value that it changed differs.
     let integer = value as i16;
     (f32::from(integer) == value).then_some(integer)
 }

@@ -1,7 +1,7 @@
-//! Points: rows of numbers from a file, as clustering and search take them.
+//! Points: rows of numbers from a file, the input of clustering and search.
 //!
-//! [`Points::open`] reads npy, safetensors, GGUF and CSV files. What is an integer of eight bits stays one, exactly;
-//! everything else becomes `f32`. [`Points::to_codes`] puts the values on an int8 grid, and says which.
+//! [`Points::open`] reads npy, safetensors, GGUF and CSV files. Integers of eight bits stay exactly as they are;
+//! everything else becomes `f32`. [`Points::to_codes`] puts the values on an int8 grid and returns the grid.
 //!
 //! ```
 //! use tercet_core::quant::calibrate::{RangeRule, Scheme};
@@ -37,7 +37,7 @@ pub use file::{
 
 use crate::Error;
 
-/// Values that one thread takes at a time: 64 KiB as `f32`, so that source and codes stay in its cache.
+/// Number of values that one thread takes at a time: 64 KiB as `f32`, so that source and codes stay in its cache.
 pub(crate) const TILE: usize = 1 << 14;
 
 /// The values of points, row after row.
@@ -46,19 +46,19 @@ pub(crate) const TILE: usize = 1 << 14;
 pub enum Values {
     /// int8 codes on a grid: value = `(code − zero point) · scale`. Plain int8 data has scale 1 and zero point 0.
     I8 {
-        /// One code a value.
+        /// One code per value.
         codes: Vec<i8>,
-        /// What the codes stand for.
+        /// The grid that gives the codes their values.
         grid: Grid,
     },
-    /// 0 to 255, as images have them.
+    /// Integers from 0 to 255, as in images.
     U8(Vec<u8>),
     /// Finite floats.
     F32(Vec<f32>),
 }
 
 impl Values {
-    /// int8 values that stand for themselves.
+    /// Returns int8 values that stand for themselves.
     pub fn int8(values: Vec<i8>) -> Self {
         Self::I8 {
             codes: values,
@@ -66,7 +66,7 @@ impl Values {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::I8 { codes, .. } => codes.len(),
@@ -75,7 +75,7 @@ impl Values {
         }
     }
 
-    /// True where there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -99,7 +99,7 @@ impl From<Vec<u8>> for Values {
     }
 }
 
-/// n points of d values each, and where they came from.
+/// n points of d values each, and their origin.
 #[derive(Clone, Debug)]
 pub struct Points {
     path: PathBuf,
@@ -110,10 +110,10 @@ pub struct Points {
 }
 
 impl Points {
-    /// Points in memory: `values` holds `rows · dims` of them, row after row.
+    /// Creates points in memory. `values` holds `rows · dims` values, row after row.
     ///
     /// # Errors
-    /// [`Error::Options`] where the counts do not fit or are 0, and where a value is not finite.
+    /// [`Error::Options`] if the counts do not fit or are 0, or a value is not finite.
     pub fn new(name: &str, rows: usize, dims: usize, values: Values) -> Result<Self, Error> {
         if rows == 0 || dims == 0 || rows.checked_mul(dims) != Some(values.len()) {
             let found = values.len();
@@ -136,7 +136,8 @@ impl Points {
         }
     }
 
-    /// Points of `dims` values each in memory, one after another, of floats or of eight-bit integers.
+    /// Creates points in memory from floats or eight-bit integers. `values` holds one point of `dims` values after
+    /// another.
     ///
     /// ```
     /// use tercet_host::points::Points;
@@ -154,42 +155,42 @@ impl Points {
         Self::new("points", values.len() / dims.max(1), dims, values)
     }
 
-    /// The file they came from; empty for points made in memory.
+    /// Returns the path of the file they came from; empty for points made in memory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The tensor's name, or the file's without its extension.
+    /// Returns the tensor's name, or the file's name without its extension.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The tensor's shape as the file has it: the points first.
+    /// Returns the tensor's shape as in the file. The first dimension counts the points.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// n, the number of points; at least 1.
+    /// Returns n, the number of points; at least 1.
     pub fn rows(&self) -> usize {
         self.shape.first().copied().unwrap_or(1)
     }
 
-    /// d, the number of values of a point; at least 1.
+    /// Returns d, the number of values per point; at least 1.
     pub fn dims(&self) -> usize {
         self.shape.iter().skip(1).product()
     }
 
-    /// The values, row after row.
+    /// Returns the values, row after row.
     pub fn values(&self) -> &Values {
         &self.values
     }
 
-    /// The names of the columns, where a CSV file began with them.
+    /// Returns the names of the columns, if a CSV file began with them.
     pub fn header(&self) -> Option<&[String]> {
         self.header.as_deref()
     }
 
-    /// All values as `f32`, row after row; borrowed where they are.
+    /// Returns all values as `f32`, row after row; borrowed if they are stored as `f32`.
     pub fn to_f32(&self) -> Cow<'_, [f32]> {
         match &self.values {
             Values::I8 { codes, grid } => codes.iter().map(|&code| grid.value(code)).collect(),
@@ -198,7 +199,8 @@ impl Points {
         }
     }
 
-    /// So many values from `first` on as `f32`: where they lie, or in `buffer`. They are there.
+    /// Returns `len` values from `first` on as `f32`, borrowed from the points or written to `buffer`. The points must
+    /// have these values.
     pub(crate) fn view<'a>(
         &'a self,
         first: usize,
@@ -245,7 +247,7 @@ impl Points {
         Some(())
     }
 
-    /// What rules these points out.
+    /// Returns the error that refuses these points for a reason.
     pub(crate) fn refuse(&self, reason: &dyn std::fmt::Display) -> Error {
         if self.path.as_os_str().is_empty() {
             Error::unsupported(Path::new(&self.name), reason)
@@ -254,7 +256,10 @@ impl Points {
         }
     }
 
-    /// Some of the points, in the order of `rows`, without a file of their own; those that are not there are left out.
+    /// Returns some of the points, in the order of `rows`, with an empty path. Rows that do not exist are left out.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if no row is left.
     pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
         fn pick<T: Copy>(values: &[T], dims: usize, rows: &[usize]) -> Vec<T> {
             let all: Vec<&[T]> = rows
@@ -275,7 +280,7 @@ impl Points {
         Self::new(&self.name, values.len() / dims, dims, values)
     }
 
-    /// Row and column of the first value that is not finite.
+    /// Returns the row and column of the first value that is not finite.
     fn first_not_finite(&self) -> Option<(usize, usize)> {
         let Values::F32(values) = &self.values else {
             return None;
@@ -284,7 +289,7 @@ impl Points {
         Some((index / self.dims(), index % self.dims()))
     }
 
-    /// The error of a value that cannot be taken, at an index into all values.
+    /// Returns the error for a value that cannot be taken. `index` counts all values.
     fn bad_value(path: &Path, name: &str, dims: usize, index: usize, what: &str) -> Error {
         let (row, column) = (index / dims, index % dims);
         Error::tensor(

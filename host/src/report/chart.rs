@@ -118,7 +118,7 @@ pub(super) fn curve(out: &mut String, frame: Frame, curve: &Curve<'_>) {
         .and_then(|(index, words)| Some((placed.get(index)?, words)))
     {
         circle(out, at, 6.0, r#"class="mark""#);
-        // Above the highest point, where the curve is not; at the edges moved inwards.
+        // Above the highest point, which the curve does not reach; moved inwards at the edges.
         let part = (at.0 - frame.left()) / (frame.right() - frame.left());
         let anchor = match part {
             ..0.1 => "start",

@@ -1,4 +1,4 @@
-//! Floats as the codes of a storage.
+//! Conversion of floats to the codes of a storage.
 
 use tercet_core::engine::{Output, QuantizeEngine};
 use tercet_core::f16;
@@ -11,16 +11,16 @@ use crate::parallel::each::{chunks, chunks_mut};
 use crate::parallel::{Threads, merged};
 use crate::points::TILE;
 
-/// int8 rows and queries, and what a score of 1 between them stands for.
+/// int8 rows and queries, and the unit of their scores: the value of a score of 1.
 pub(super) struct Int8 {
     pub(super) rows: Vec<i8>,
     pub(super) queries: Vec<i8>,
-    /// For each query.
+    /// One per query.
     pub(super) units: Vec<f64>,
     pub(super) exact: bool,
 }
 
-/// Packed ternary rows with their magnitudes, int8 queries, and what a score of 1 between them stands for.
+/// Packed ternary rows with their magnitudes, int8 queries, and the unit of their scores: the value of a score of 1.
 pub(super) struct Ternary {
     pub(super) rows: Vec<u8>,
     pub(super) magnitudes: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) struct Ternary {
     pub(super) exact: bool,
 }
 
-/// Ternary rows before they are packed; `step` is what a magnitude of 1 stands for.
+/// Ternary rows before they are packed; `step` is the value of a magnitude of 1.
 struct TernaryCodes {
     rows: Vec<i8>,
     scales: Vec<f32>,
@@ -47,12 +47,12 @@ pub(super) struct Floats<'a> {
     pub(super) metric: MetricKind,
 }
 
-/// No scale is taken as 0: what is divided by it would not be a number.
+/// Returns the scale, or 1 for a scale of 0, since a quotient by 0 would not be a number.
 fn positive(scale: f32) -> f64 {
     if scale > 0.0 { f64::from(scale) } else { 1.0 }
 }
 
-/// Codes of groups of values and the scale of each group.
+/// Returns the codes of groups of values and the scale of each group.
 fn quantize(
     values: &[f32],
     groups: Groups,
@@ -70,7 +70,7 @@ fn quantize(
     Ok((codes, scales))
 }
 
-/// One grid for all values.
+/// Puts all values on one grid.
 fn on_grid(values: &[f32], grid: Grid) -> Result<Vec<i8>, QuantError> {
     let groups = Groups::tensor(values.len())?;
     Ok(quantize(values, groups, Method::Fixed(grid))?.0)
@@ -144,7 +144,7 @@ impl Floats<'_> {
         let coded = self.ternary_codes().map_err(Error::options)?;
         let magnitude = |&scale: &f32| match self.metric {
             MetricKind::Cosine => 1,
-            // No scale is above the largest, but a step may have been rounded to the smallest float.
+            // No scale exceeds the largest, but a step may have been rounded to the smallest float.
             _ => (f64::from(scale) / coded.step).round().min(127.0) as u8,
         };
         Ok(Ternary {
@@ -194,7 +194,7 @@ impl Floats<'_> {
         })
     }
 
-    /// The base in f16; the index of the first value that overflows it.
+    /// Returns the base in f16, or the index of the first value that overflows f16.
     pub(super) fn halves(&self) -> Result<Vec<f16>, usize> {
         let mut halves = vec![f16::ZERO; self.base.len()];
         let tiles = chunks(self.base, TILE).zip(chunks_mut(&mut halves, TILE));
@@ -210,12 +210,12 @@ impl Floats<'_> {
         Ok(halves)
     }
 
-    /// One group for each row.
+    /// Returns one group per row.
     fn rows_of(&self, values: &[f32]) -> Result<Groups, QuantError> {
         Groups::rows(values.len() / self.dims, self.dims)
     }
 
-    /// The grid on which every value of both is its own code.
+    /// Returns the grid on which every value of base and queries is its own code.
     fn whole(&self) -> Option<Grid> {
         let grid = |zero_point| Grid {
             scale: 1.0,

@@ -1,4 +1,4 @@
-//! Rows to search among, in memory of their own.
+//! An index of rows to search, which owns its memory.
 
 use tercet_core::arch::plain::norm;
 use tercet_core::engine::{SearchBase, SearchEngine};
@@ -22,25 +22,26 @@ use crate::{Error, Quantizer};
 /// # Ok::<(), tercet_host::Error>(())
 /// ```
 ///
-/// Queries become int8 codes too, and scores are exact integers until they are rounded once: every machine and any number
-/// of threads gives the same bits. [`super::search`] also takes squared distances, f16, ternary and f32 rows, and orders
-/// candidates again by their floats; its table says how many of the true ten nearest int8 finds.
+/// Queries become int8 codes too, and scores are exact integers until they are rounded once: every machine and any
+/// number of threads gives the same bits. [`super::search`] also takes squared distances, f16, ternary and f32 rows,
+/// and orders candidates again by their floats; its table says how many of the true ten nearest int8 finds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Index {
     dims: usize,
     codes: Vec<i8>,
     /// Squared length of each row; none for dot products.
     norms: Vec<u32>,
-    /// What a code of a row stands for; 1 for cosines, where it does not matter.
+    /// The value of a code of 1 in a row; 1 for cosines, which do not depend on it.
     scale: f64,
 }
 
 impl Index {
-    /// An index by cosine: each row has a scale of its own. `rows` holds rows of `dims` values one after another. O(n·d).
+    /// Creates an index by cosine: each row has its own scale. `rows` holds rows of `dims` values one after another.
+    /// O(n·d).
     ///
     /// # Errors
-    /// [`Error::Options`] if there are no values, for rows of more than [`MAX_DIM`] values or of unequal length, and for a
-    /// value that is not finite.
+    /// [`Error::Options`] if there are no values, for rows of more than [`MAX_DIM`] values or of unequal length, and
+    /// for a value that is not finite.
     pub fn cosine(rows: &[f32], dims: usize) -> Result<Self, Error> {
         let codes = Self::codes(rows, dims, Quantizer::int8().per_row(dims))?.0;
         let mut norms = vec![0; codes.len() / dims];
@@ -53,7 +54,7 @@ impl Index {
         })
     }
 
-    /// An index by dot product: all rows share one scale, so that their scores compare.
+    /// Creates an index by dot product: all rows share one scale, so that their scores are comparable.
     ///
     /// # Errors
     /// As [`Index::cosine`].
@@ -84,17 +85,18 @@ impl Index {
         self.codes.len() / self.dims
     }
 
-    /// False: an index has a row at least.
+    /// Returns false: an index has at least one row.
     pub fn is_empty(&self) -> bool {
         self.codes.is_empty()
     }
 
-    /// Values of a row.
+    /// Number of values per row.
     pub const fn dims(&self) -> usize {
         self.dims
     }
 
-    /// The best `k` rows for one query, best first, the lower row of equals. O(n·d) on all threads.
+    /// Returns the best `k` rows for one query, best first, and the lower index first among equal scores. O(n·d) on all
+    /// threads.
     ///
     /// # Errors
     /// [`Error::Options`] unless the query has [`Index::dims`] values, all finite, and `k` is from 1 to [`Index::len`].
@@ -109,7 +111,7 @@ impl Index {
         Ok(self.nearest_all(query, k)?.pop().unwrap_or_default())
     }
 
-    /// The best `k` rows for each of several queries, which follow one another in `queries`.
+    /// Returns the best `k` rows for each of several queries. `queries` holds one query after another.
     ///
     /// # Errors
     /// As [`Index::nearest`].

@@ -1,7 +1,7 @@
 //! Similarity search over points from files: which rows of a base are nearest to each query.
 //!
-//! What codes cost and re-ranking brings back, as recall@10 against NumPy's ten nearest in f64. The data are wordllama's
-//! 32,000 × 256 word embeddings, every 160th row a query and the others the base
+//! The table shows how much recall codes lose and re-ranking regains: recall@10 against NumPy's ten nearest in f64. The
+//! data are wordllama's 32,000 × 256 word embeddings, every 160th row a query and the others the base
 //! (`cargo test -p tercet-host --test reference reference_search -- --nocapture` prints it):
 //!
 //! | metric | int8 | of 20 candidates | of 50 | ternary | of 50 candidates | of 400 |
@@ -41,18 +41,18 @@ pub use index::Index;
 #[cfg(feature = "files")]
 pub use write::HitsFile;
 
-/// How the rows of the base are held.
+/// How the rows of the base are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Storage {
-    /// A byte a value, compared in exact integers with queries in int8.
+    /// One byte per value, compared in exact integers with queries in int8.
     #[default]
     Int8,
-    /// Two bits a value and one magnitude a row, compared in exact integers with queries in int8.
+    /// Two bits per value and one magnitude per row, compared in exact integers with queries in int8.
     Ternary,
-    /// Two bytes a value, rounded to nearest even; queries in f32.
+    /// Two bytes per value, rounded to nearest even; queries in f32.
     F16,
-    /// Four bytes a value: the truth.
+    /// Four bytes per value: the exact reference.
     F32,
 }
 
@@ -60,7 +60,7 @@ impl Storage {
     /// Every storage, the smallest first.
     pub const ALL: [Self; 4] = [Self::Ternary, Self::Int8, Self::F16, Self::F32];
 
-    /// `ternary`, `int8`, `f16` or `f32`.
+    /// Returns `ternary`, `int8`, `f16` or `f32`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Int8 => "int8",
@@ -71,32 +71,31 @@ impl Storage {
     }
 }
 
-/// What is looked for.
+/// The rows to look for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Find {
-    /// The best so many rows, best first.
+    /// This many best rows, best first.
     Nearest(usize),
-    /// Every row whose score is at least as good, in index order.
+    /// Every row whose score is at least this good, in index order.
     Within(f32),
 }
 
 /// How to search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchOptions {
-    /// What is looked for.
+    /// The rows to look for.
     pub find: Find,
-    /// What near means.
+    /// The measure of nearness.
     pub metric: MetricKind,
-    /// How the base is held.
+    /// The storage of the base.
     pub storage: Storage,
-    /// So many candidates of the storage for each query are scored again by the base's `f32` rows, and the best of
-    /// them kept.
+    /// Number of candidates per query to score again with the base's `f32` rows. The best of them are kept.
     pub rerank: Option<usize>,
-    /// Search by `f32` rows too, and report what part of their hits was found.
+    /// Search by `f32` rows too, and report the part of their hits that was found.
     pub recall: bool,
 }
 
-/// The 10 nearest by cosine in int8, with their recall.
+/// Finds the 10 nearest by cosine in int8, with their recall.
 impl Default for SearchOptions {
     fn default() -> Self {
         Self {
@@ -115,19 +114,19 @@ impl Default for SearchOptions {
 pub struct Neighbour {
     /// The row of the base, counted from 0.
     pub index: usize,
-    /// Its score in the data's own units, from the codes or floats that it was found by: a dot product, a cosine or a
+    /// Its score in the data's own units, computed from the codes or floats that found it: a dot product, a cosine or a
     /// squared distance.
     pub score: f32,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct SearchReport {
     /// Rows of the base.
     pub rows: usize,
-    /// Values of a row.
+    /// Values per row.
     pub dims: usize,
     /// Number of queries.
     pub queries: usize,
@@ -137,39 +136,39 @@ pub struct SearchReport {
     pub storage: &'static str,
     /// Bytes of the base in its storage.
     pub storage_bytes: u64,
-    /// True where the storage holds base and queries without rounding.
+    /// True if the storage holds base and queries without rounding.
     pub exact: bool,
-    /// How many candidates of a query were scored again.
+    /// Number of candidates per query that were scored again.
     pub reranked: Option<usize>,
     /// The part of the hits of an exact search by `f32` rows that was found, over all queries.
     pub recall: Option<f64>,
     /// The engine that searched: an instruction set of the processor, or [`crate::engine::FlowEngine::name`].
     pub engine: String,
-    /// Why that is not the engine that was asked to; `None` where it is.
+    /// Reason why another engine than the requested one searched; `None` if the requested one did.
     pub engine_note: Option<String>,
     /// The hits of each query.
     pub hits: Vec<Vec<Neighbour>>,
 }
 
-/// Finds the rows of `base` that are nearest to each of `queries`, by an engine, or by the processor's threads if it has no room.
-/// Rows are put into their storage, and candidates into their new order, by the processor.
+/// Finds the rows of `base` that are nearest to each of `queries`, on an engine, or on the processor's threads if the
+/// engine has no room. The processor converts the rows to their storage and re-ranks the candidates.
 ///
-/// How floats become codes:
-/// - Integers from −128 to 127 (by squared distance in int8 from 0 to 255 too) in base and queries are taken as they
-///   are, in ternary where the base has −1, 0 and 1 only.
-/// - int8 by cosine: a scale for each row, largest magnitude / 127, since lengths do not matter.
-/// - int8 by dot product: one scale for the base, so that rows compare, and one for each query.
+/// Floats become codes as follows:
+/// - If base and queries hold only integers from −128 to 127 (for squared distance in int8 also from 0 to 255), they
+///   are taken as they are; in ternary only if the base holds only −1, 0 and 1.
+/// - int8 by cosine: one scale per row, largest magnitude / 127, since lengths do not matter.
+/// - int8 by dot product: one scale for the base, so that rows are comparable, and one per query.
 /// - int8 by squared distance: one affine grid for base and queries, since distances are between values on one grid.
-/// - Ternary: each row the optimal ternary code with its least-squares scale; the scale becomes the row's magnitude,
-///   an integer up to 127, on the grid of the queries. Queries as in int8.
+/// - Ternary: each row becomes its optimal ternary code with its least-squares scale. The scale becomes the row's
+///   magnitude, an integer up to 127, on the grid of the queries. Queries are coded as in int8.
 ///
-/// Hits, scores and recall do not depend on the number of threads. O(queries · rows · dims); memory: the storage, the base
-/// as `f32`, and the hits. Progress counts the bytes of queries, twice where recall takes a search of its own.
+/// Hits, scores and recall do not depend on the number of threads. O(queries · rows · dims); memory: the storage, the
+/// base as `f32`, and the hits. Progress counts the bytes of queries, twice if recall needs a second search.
 ///
 /// # Errors
-/// [`Error::Differ`] where queries have another length than rows; [`Error::Unsupported`] where k exceeds the rows,
-/// rows are longer than [`MAX_DIM`] for integers, or a value overflows f16; [`Error::Options`] for k = 0, fewer
-/// candidates than k, a threshold that is NaN, and candidates or recall with a threshold; [`Error::Engine`].
+/// [`Error::Differ`] if queries and rows differ in length; [`Error::Unsupported`] if k exceeds the rows, rows are
+/// longer than [`MAX_DIM`] for integers, or a value overflows f16; [`Error::Options`] for k = 0, fewer candidates than
+/// k, a threshold that is NaN, and candidates or recall with a threshold; [`Error::Engine`].
 pub fn search<E: FlowEngine>(
     engine: &mut E,
     base: &Points,

@@ -22,7 +22,7 @@ use crate::{Error, Progress};
 
 /// Queries between two reports of progress.
 const QUERIES: usize = 256;
-/// Places for the rows of a range at first; a query with more searches twice.
+/// Initial room for the rows of a range. A query with more rows searches twice.
 const ROOM: usize = 1024;
 
 pub(super) fn search<M: Metric, E: FlowEngine>(
@@ -44,7 +44,7 @@ pub(super) fn search<M: Metric, E: FlowEngine>(
     progress.start((passes * asked.len() * size_of::<f32>()) as u64);
     progress.tensor(queries.name());
     let dims = base.dims();
-    // The points' own checks leave nothing for these to refuse but what the messages say.
+    // After the points' own checks, these fail only for the reasons that their messages give.
     let wrong = |error: SearchError| refuse(base, error);
 
     let mut truth = FloatRows::new(&rows, dims).map_err(wrong)?;
@@ -131,7 +131,7 @@ pub(super) fn search<M: Metric, E: FlowEngine>(
     })
 }
 
-/// The squared length of each row.
+/// Returns the squared length of each row.
 fn norms<T: Sync, N: Clone + Default + Send>(
     values: &[T],
     dims: usize,
@@ -142,13 +142,13 @@ fn norms<T: Sync, N: Clone + Default + Send>(
     norms
 }
 
-/// What was found by all queries.
+/// The results of all queries.
 struct SearchHits {
     hits: Vec<Vec<Neighbour>>,
     recall: Option<f64>,
 }
 
-/// What the search by every storage needs.
+/// The inputs that the search by every storage needs.
 struct Run<'a> {
     truth: FloatRows<'a, f32>,
     floats: Floats<'a>,
@@ -156,13 +156,13 @@ struct Run<'a> {
     progress: &'a dyn Progress,
 }
 
-/// Whether recall takes a search of its own; `f32` rows are the truth themselves.
+/// Returns true if recall needs a second search. `f32` rows are the reference themselves.
 fn measures(options: &SearchOptions) -> bool {
     options.recall && options.storage != Storage::F32
 }
 
 impl Run<'_> {
-    /// Searches; `units` has what a score of 1 stands for, for each query.
+    /// Searches. `units` holds the value of a score of 1, one per query.
     fn hits<M: Metric, R: Rows, E: FlowEngine>(
         &self,
         engine: &mut E,
@@ -172,7 +172,7 @@ impl Run<'_> {
     ) -> Result<(SearchHits, DoneBy), EngineError> {
         let done = self.hits_by::<M, R, E>(engine, rows, queries, units);
         DoneBy::or_threads(engine.name(), done, |threads| {
-            // What was told of progress stays told.
+            // Progress that was reported already is not reported again.
             let progress = &();
             Run { progress, ..*self }.hits_by::<M, R, Threads>(threads, rows, queries, units)
         })
@@ -201,7 +201,7 @@ impl Run<'_> {
         Ok(SearchHits { hits, recall })
     }
 
-    /// The hits of all queries, block by block.
+    /// Returns the hits of all queries, block by block.
     fn found(&self, asked: &mut dyn Answering) -> Result<Vec<Vec<Neighbour>>, EngineError> {
         let (rows, dims) = (self.truth.len(), self.floats.dims);
         let count = self.floats.queries.len() / dims;
@@ -229,7 +229,7 @@ impl Run<'_> {
         Ok(found)
     }
 
-    /// The part of the true nearest `k` of all queries, which `asked` knows, that is among their hits.
+    /// Returns the part of the true nearest `k` of all queries, found by `asked`, that is among their hits.
     fn recall(
         &self,
         asked: &mut dyn Answering,
@@ -251,15 +251,16 @@ impl Run<'_> {
     }
 }
 
-/// Rows of any kind, asked by queries of theirs.
+/// Rows of any kind that answer queries of their kind.
 trait Answering {
-    /// The best `k` of some queries, of at least as many, one query after the other.
+    /// Returns the best `k` rows of some queries, one query after the other. There are at least `k` rows.
     fn nearest(&mut self, queries: Range<usize>, k: usize) -> Result<Vec<Neighbour>, EngineError>;
 
-    /// The rows that reach a threshold.
+    /// Returns the rows that reach a threshold.
     fn within(&mut self, query: usize, threshold: f32) -> Result<Vec<Neighbour>, EngineError>;
 
-    /// The best `k` by the floats of each query's candidates, of which all have as many.
+    /// Returns the best `k` of each query's candidates, scored by floats. All queries have the same number of
+    /// candidates.
     fn rerank(
         &self,
         run: &Run<'_>,
@@ -269,7 +270,7 @@ trait Answering {
     ) -> Result<Vec<Neighbour>, EngineError>;
 }
 
-/// [`Answering::rerank`].
+/// Implements [`Answering::rerank`].
 fn reranked<M: Metric>(
     run: &Run<'_>,
     queries: &[f32],
@@ -295,7 +296,7 @@ fn reranked<M: Metric>(
     Ok(found)
 }
 
-/// A base with all queries, and what a score of 1 stands for, for each of them.
+/// A base with all queries, and the value of a score of 1 for each of them.
 struct Asked<'a, M, B: SearchBase> {
     base: B,
     queries: &'a [BaseQuery<B>],
@@ -334,7 +335,7 @@ impl<M: Metric, B: SearchBase<Error: Into<EngineError>>> Answering for Asked<'_,
 
     fn within(&mut self, query: usize, threshold: f32) -> Result<Vec<Neighbour>, EngineError> {
         let (asked, unit) = (self.of(query..query + 1), self.units[query]);
-        // Where codes stand for floats the threshold is rounded to their grid's f32.
+        // If codes stand for floats, the threshold is rounded to their grid's f32.
         let threshold = (f64::from(threshold) / unit) as f32;
         let mut hits = vec![Hit::default(); ROOM];
         let range = |base: &mut B, hits: &mut [_]| base.range::<M>(asked, threshold, hits);
@@ -359,13 +360,13 @@ impl<M: Metric, B: SearchBase<Error: Into<EngineError>>> Answering for Asked<'_,
     }
 }
 
-/// How many of the rows in `truth` are among those `found`, as [`tercet_core::search::recall`].
+/// Counts the rows of `truth` that are among those `found`, as [`tercet_core::search::recall`] does.
 fn recall(found: &[Neighbour], truth: &[Neighbour]) -> usize {
     let hit = |row: &&Neighbour| found.iter().any(|hit| hit.index == row.index);
     truth.iter().filter(hit).count()
 }
 
-/// Adds hits, a score of 1 standing for `unit`.
+/// Adds hits. A score of 1 stands for `unit`.
 pub(super) fn neighbours<S: Score>(hits: &[Hit<S>], unit: f64, all: &mut Vec<Neighbour>) {
     for hit in hits {
         all.push(Neighbour {

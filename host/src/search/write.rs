@@ -1,4 +1,4 @@
-//! Hits as arrays, for other programs.
+//! Writes hits as arrays, for other programs.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use crate::dtype::DType;
 use crate::file::npy;
 use crate::file::output::Output;
 
-/// An npy file for hits, begun before the search so that a long one does not end at a file that is in the way. Dropped
-/// before it is written, it leaves nothing behind.
+/// An npy file for hits. It is created before the search, so that a long search does not fail at the end because the
+/// file exists. If it is dropped before it is written, it leaves no file.
 #[derive(Debug)]
 pub struct HitsFile(Output);
 
 impl HitsFile {
-    /// Begins the file; see [`Output::create`].
+    /// Creates the file; see [`Output::create`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] for another extension than `.npy`, and those of [`Output::create`].
@@ -32,16 +32,16 @@ impl HitsFile {
         Output::create(path, inputs, overwrite).map(Self)
     }
 
-    /// Writes the rows found as `int64`, queries × k; returns the file's bytes.
+    /// Writes the rows found as `int64`, queries × k; returns the file's size in bytes.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where queries have different numbers of hits, as a threshold gives; [`Error::Io`].
+    /// [`Error::Unsupported`] if queries have different numbers of hits, as with a threshold; [`Error::Io`].
     pub fn write_indices(self, report: &SearchReport) -> Result<u64, Error> {
         let indices = report.hits.iter().flatten().map(|hit| hit.index as i64);
         self.write(report, DType::I64, indices.flat_map(i64::to_le_bytes))
     }
 
-    /// Writes the scores as `float32`, queries × k; returns the file's bytes.
+    /// Writes the scores as `float32`, queries × k; returns the file's size in bytes.
     ///
     /// # Errors
     /// As [`HitsFile::write_indices`].

@@ -3,9 +3,9 @@
 //! Each operation has a folder (`blocks`, `cluster`, `linear` …). It contains the operation's table, which has one
 //! function per kernel, over slices, for the work of one thread; the loops that sets share, written once; and, for each
 //! set with its own kernels, a file or a folder with the set's name and its table `KERNELS`. The file of a set here
-//! (`avx2.rs`) combines its tables, and uses a lesser set's tables where it has none. The tables of [`Isa::Scalar`]
-//! hold the functions of [`tercet_core::scalar`]. Every kernel gives the bits of [`tercet_core::scalar`]; the
-//! conformance suite runs over each [`Backend`].
+//! (`avx2.rs`) combines its tables, and uses a lesser set's tables if it has none. The tables of [`Isa::Scalar`] hold
+//! the functions of [`tercet_core::scalar`]. Every kernel gives the bits of [`tercet_core::scalar`]; the conformance
+//! suite runs over each [`Backend`].
 
 #![cfg_attr(
     not(all(feature = "simd", target_arch = "x86_64")),

@@ -1,9 +1,9 @@
 //! The instruction sets: the kernels of each, and whether this machine supports it.
 //!
 //! Kernels are in their operation's folder, with a file or a folder per set, so that all engines of an operation are
-//! together. A set's file (`avx2.rs` …) names its own kernels, and the lesser set that serves where it has none. So a
-//! new set consists of that file and those of its kernels, a module in `mod.rs`, a name in [`Isa`] and a line in
-//! [`of`], without which it does not compile.
+//! together. A set's file (`avx2.rs` …) names its own kernels, and the lesser set that serves if it has none. So a new
+//! set consists of that file and those of its kernels, a module in `mod.rs`, a name in [`Isa`] and a line in [`of`],
+//! without which it does not compile.
 
 use super::Isa;
 use super::blocks::Blocks;

@@ -82,8 +82,8 @@ fn tiles(words: &[u32], x: &[u32]) -> [i32; 4] {
     }
     let (a, b, c, d);
     // SAFETY: Reads 8 · steps words of weights and 4 · steps of x, which are there. All registers written are named
-    // here but r6 and r7, which are restored. The four steps of a round have 108 bytes each; the table holds
-    // halfwords from itself to each, so that the first round is entered where a multiple of four steps remains.
+    // here but r6 and r7, which are restored. The four steps of a round have 108 bytes each; the table holds halfwords
+    // from itself to each, so that the first round is entered at the point from which a multiple of four steps remains.
     unsafe {
         asm!(
             "push {{r2, r6, r7}}",

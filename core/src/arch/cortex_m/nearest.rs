@@ -222,10 +222,10 @@ impl Search {
         };
         // SAFETY: Reads 4 · words.len() bytes from each of `count` centroids on, `dims` apart, which end within
         // `centroids` by the choice of `count`; as many norms; and all of `words`. LDR takes any address on these
-        // cores, as compiled code for this target takes for granted. Writes only to `self` through `frame`, and its
-        // own registers: all are named here but r6 and r7, which are restored. The four steps of a round have 52
-        // bytes each; the table holds halfwords from itself to each, so that the first round is entered where a
-        // multiple of four steps remains.
+        // cores, as compiled code for this target takes for granted. Writes only to `self` through `frame`, and its own
+        // registers: all are named here but r6 and r7, which are restored. The four steps of a round have 52 bytes
+        // each; the table holds halfwords from itself to each, so that the first round is entered at the point from
+        // which a multiple of four steps remains.
         unsafe {
             asm!(
                 "push {{r6, r7}}",

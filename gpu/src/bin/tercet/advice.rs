@@ -1,4 +1,4 @@
-//! What to do next about an error that a user can cause.
+//! Advice about errors that a user can cause: the next step to take.
 
 use std::io;
 use std::path::Path;

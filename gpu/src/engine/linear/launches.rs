@@ -106,7 +106,7 @@ impl Cuda {
         let grid = Grid::new(narrow(layer.rows.div_ceil(warps)), THREADS);
         let grid = grid.rows(narrow(x.count.div_ceil(4).min(MOST_GRID_ROWS)));
         // SAFETY: rows of weights begin at even addresses and have whole blocks, rows of activations at multiples of 16
-        // bytes as many columns; there are a sum or an output, and a bias where there are some, for each.
+        // bytes as many columns; there are a sum or an output, and a bias if there are biases, for each.
         unsafe { self.launch("linear_parts", kernel, grid, &arguments) }
     }
 
@@ -143,7 +143,7 @@ impl Cuda {
         let grid = Grid::new(narrow(layer.rows.div_ceil(warps)), THREADS);
         let grid = grid.rows(narrow(x.count.min(MOST_GRID_ROWS)));
         // SAFETY: a scale and a minimum for each block of each row; rows of activations begin at multiples of 16 bytes
-        // and have whole blocks; a sum, and an output where there are some, for each row of both.
+        // and have whole blocks; a sum, and an output if there are outputs, for each row of both.
         unsafe { self.launch("linear", "linear_minima", grid, &arguments) }
     }
 

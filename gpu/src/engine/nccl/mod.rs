@@ -95,7 +95,7 @@ impl Communicators {
         check_length(from, len * self.handles.len())?;
         check_length(to, len)?;
         // SAFETY: as the caller promises; the buffers have as many elements of this kind as is told. Pools are open to
-        // the devices that reach them, so that NCCL's kernels may go straight to another's buffer where they reach it.
+        // the devices that reach them, so that NCCL's kernels may go straight to another's buffer if they reach it.
         let called = unsafe {
             self.api.ncclReduceScatter(
                 from.pointer() as *const _,

@@ -97,8 +97,8 @@ impl Cuda {
         ];
         let most = self.resident_blocks("activations", kernel, 256, 0)?;
         let grid = Grid::strided(rows, 1, 256, most);
-        // SAFETY: there are so many rows of values and codes, a scale for each, and a gain for each column where there
-        // are gains; what is written is borrowed alone.
+        // SAFETY: there are so many rows of values and codes, a scale for each, and a gain for each column if there are
+        // gains; what is written is borrowed alone.
         unsafe { self.launch("activations", kernel, grid, &arguments) }
     }
 }

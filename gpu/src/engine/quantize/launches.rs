@@ -367,7 +367,7 @@ impl Cuda {
             (&mut *results.report).into(),
         ];
         let grid = Grid::strided(groups.count, THREADS as usize, THREADS, self.most_blocks());
-        // SAFETY: there are records, a plan, a scale and, where there are any, a zero point for each group; what is
+        // SAFETY: there are records, a plan, a scale and, if there are any, a zero point for each group; what is
         // written is borrowed alone.
         unsafe { self.launch("quantize", "quantize_finish", grid, &arguments) }
     }

@@ -1,4 +1,4 @@
-//! Points from text: one a line, the fields parted by one byte.
+//! Points from text: one point per line, its fields separated by one byte.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::Error;
 use crate::file::map::Map;
 
 const FORMAT: &str = "csv";
-/// Characters of a field that an error shows.
+/// Number of characters of a field that an error shows.
 const SHOWN: usize = 24;
 
 pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Points, Error> {
@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Points, Error> 
     let mut reader = ReaderBuilder::new()
         .delimiter(delimiter)
         .has_headers(false)
-        // Ragged lines are told by line below.
+        // Lines of different lengths are reported by line number below.
         .flexible(true)
         .trim(Trim::All)
         .from_reader(map.bytes());
@@ -72,7 +72,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Points, Error> 
     })
 }
 
-/// The first of tab, semicolon and comma in the first line that holds anything; a comma where there is none.
+/// Returns tab if the first line that is not blank has one, else semicolon if it has one, else comma.
 fn guess(bytes: &[u8]) -> u8 {
     let mut lines = bytes.split(|&byte| byte == b'\n' || byte == b'\r');
     let first = lines
@@ -88,7 +88,7 @@ fn number(field: &[u8]) -> Option<f32> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// Why a field is not taken.
+/// Returns the reason why a field is refused.
 fn reason(field: &[u8]) -> String {
     if field.is_empty() {
         return "the field is empty".to_owned();

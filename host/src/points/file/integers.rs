@@ -3,12 +3,12 @@
 use crate::dtype::DType;
 use crate::tensor_file::Tensor;
 
-/// True for the integers that `f32` need not hold.
+/// Returns true for the integer types whose values `f32` may not hold exactly.
 pub(super) fn wide(dtype: DType) -> bool {
     matches!(dtype, DType::I32 | DType::I64 | DType::U32 | DType::U64)
 }
 
-/// The values of a tensor of [`wide`] integers.
+/// Returns the values of a tensor of [`wide`] integers.
 pub(super) fn read(tensor: Tensor<'_>) -> impl Iterator<Item = i128> {
     let size = tensor.dtype.block().1;
     let signed = matches!(tensor.dtype, DType::I32 | DType::I64);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A file and, where it is named, the tensor in it.
+/// A file and, if named, the tensor in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Spec<'a> {
     pub(super) path: &'a Path,
@@ -12,9 +12,10 @@ pub(super) struct Spec<'a> {
 }
 
 impl<'a> Spec<'a> {
-    /// The file is the shortest part before a colon that is one, or all where that is one: colons stand in the names
-    /// of files and tensors too. Where no part is a file, the last colon parts them, unless a path goes on behind it
-    /// as in `C:\data.npy`; opening the file will then say that it is not there.
+    /// Splits a spec. Names of files and tensors may contain colons too. If the whole spec is an existing path, it is
+    /// the file. Otherwise the file is the shortest part before a colon that is a file. If no part is a file, the last
+    /// colon separates file and tensor, unless a path continues after it as in `C:\data.npy`. Opening the file then
+    /// reports that it does not exist.
     pub(super) fn parse(spec: &'a str) -> Self {
         let split = |at: usize| Self {
             path: Path::new(&spec[..at]),
@@ -37,7 +38,8 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// True for a file to be read as text: by its extension, unless its first bytes are another format's.
+    /// Returns true if the file is to be read as text: it has such an extension, and its first bytes are not those of
+    /// another format.
     pub(super) fn is_text(&self) -> bool {
         let named = self.path.extension().is_some_and(|extension| {
             ["csv", "tsv", "txt"]
@@ -48,7 +50,7 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// True where a file begins as GGUF, npy or safetensors files do.
+/// Returns true if a file begins as GGUF, npy or safetensors files do.
 fn binary(path: &Path) -> bool {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| file.take(9).read_to_end(&mut first));

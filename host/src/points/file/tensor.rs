@@ -8,7 +8,7 @@ use crate::source::{Source, is_sidecar};
 use crate::tensor_file::Tensor;
 use crate::{Error, TensorFile, names};
 
-/// Names that an error lists.
+/// Number of names that an error lists.
 const LISTED: usize = 8;
 
 pub(super) fn read(path: &Path, tensor: Option<&str>) -> Result<Points, Error> {
@@ -45,7 +45,7 @@ pub(super) fn read(path: &Path, tensor: Option<&str>) -> Result<Points, Error> {
     }
 }
 
-/// The tensor of that name, or the one that is meant where none is named.
+/// Returns the tensor of that name, or that of `only` if none is named.
 pub(super) fn find<'a>(model: &'a TensorFile, tensor: Option<&str>) -> Result<Tensor<'a>, Error> {
     match tensor {
         Some(name) => model.get(name).ok_or_else(|| Error::NoSuchTensor {
@@ -57,7 +57,7 @@ pub(super) fn find<'a>(model: &'a TensorFile, tensor: Option<&str>) -> Result<Te
     }
 }
 
-/// The tensor that is meant where none is named.
+/// Returns the tensor to read if none is named: the only one, or the only one of two dimensions.
 fn only(model: &TensorFile) -> Result<Tensor<'_>, Error> {
     let all: Vec<Tensor<'_>> = model
         .tensors()

@@ -1,15 +1,15 @@
-//! One weight a point.
+//! Reading one weight per point.
 
 use super::{Points, ReadOptions, integers, spec::Spec, tensor};
 use crate::{Error, TensorFile};
 
-/// Reads the weights of `rows` points from a file as [`Points::open`] names them: one whole number from 0 to 2³² − 1 a
-/// point, in one dimension or one column. Integers of any type are read exactly; floats and text must be whole numbers up to
-/// 2²⁴, beyond which `f32` has gaps.
+/// Reads the weights of `rows` points from a file as [`Points::open`] names them: one whole number from 0 to 2³² − 1
+/// per point, in one dimension or one column. Integers of any type are read exactly; floats and text must be whole
+/// numbers up to 2²⁴, beyond which `f32` has gaps.
 ///
 /// # Errors
-/// Those of [`Points::open`], and [`Error::Unsupported`] where there is not one weight a point, or one is negative, too
-/// large or no whole number; rows count from 0.
+/// Those of [`Points::open`], and [`Error::Unsupported`] if there is not one weight per point, or a weight is negative,
+/// too large or no whole number. Rows count from 0.
 pub fn read_weights(spec: &str, rows: usize, options: &ReadOptions) -> Result<Vec<u32>, Error> {
     let found = Spec::parse(spec);
     let refuse = |reason: String| Error::unsupported(found.path, reason);
@@ -44,7 +44,7 @@ enum Weight {
 }
 
 impl Weight {
-    /// The largest weight of its kind.
+    /// Returns the largest weight of its kind.
     fn largest(&self) -> u32 {
         match self {
             Self::Whole(_) => u32::MAX,
@@ -56,7 +56,8 @@ impl Weight {
         match *self {
             Self::Whole(value) => value.try_into().ok(),
             Self::Float(value) => {
-                // The cast saturates, and what it changed differs. Above 2²⁴ a float may stand for another number.
+                // The cast saturates, so a value that it changed differs. Above 2²⁴ a float may stand for another
+                // number.
                 let weight = value as u32;
                 (weight as f32 == value && weight <= 1 << 24).then_some(weight)
             }
@@ -73,7 +74,7 @@ impl std::fmt::Display for Weight {
     }
 }
 
-/// The values of a file with wide integers.
+/// Returns the values of a file with wide integers; `None` for other files.
 fn exact(spec: &Spec<'_>) -> Result<Option<Vec<i128>>, Error> {
     if spec.is_text() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What clustering writes: centroids, labels and points.
+//! Writing the results of clustering: centroids, labels and points.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +12,23 @@ use crate::file::safetensors::Writer;
 use crate::file::{Part, npy};
 use crate::tensor_file::Metadata;
 
-/// Bytes that are put together before they are written.
+/// Number of bytes that are collected before they are written.
 const BUFFER: usize = 1 << 20;
 
-/// Where a result goes.
+/// The output file of a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a> {
-    /// The file; it appears when it is whole.
+    /// The file. It appears when it is complete.
     pub path: &'a Path,
-    /// The files it is made from, which it must not be.
+    /// The input files. The output must not be one of them.
     pub inputs: &'a [&'a Path],
-    /// Replace a file that is there.
+    /// Replace an existing file.
     pub overwrite: bool,
 }
 
 impl Destination<'_> {
-    /// Whether the file could be written now: what [`Output::create`] refuses is refused before a long computation.
+    /// Checks that the file could be written now, so that a long computation does not end in an error of
+    /// [`Output::create`].
     ///
     /// # Errors
     /// Those of [`Output::create`]; [`Error::Unsupported`] unless the file has one of these extensions.
@@ -44,11 +45,11 @@ impl Destination<'_> {
     }
 }
 
-/// Writes k centroids, k × `dims` codes on `grid`, in the data's own units; returns the file's bytes.
+/// Writes k centroids, k × `dims` codes on `grid`, in the data's own units; returns the file's size in bytes.
 ///
-/// `.npy`: the values as `f32`, or the codes themselves as `int8` where the grid has scale 1 and zero point 0. `.safetensors`:
-/// the codes as tensor `centroids` with `centroids_scale` and, unless it is 0, `centroids_zero_point` beside it. Both are
-/// read back by [`Points::open`] and [`Points::on_grid`] to the same codes.
+/// `.npy`: the values as `f32`, or the codes themselves as `int8` if the grid has scale 1 and zero point 0.
+/// `.safetensors`: the codes as tensor `centroids` with `centroids_scale` and, unless it is 0, `centroids_zero_point`
+/// beside it. [`Points::open`] and [`Points::on_grid`] read both back to the same codes.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for another extension, [`Error::Options`] unless `dims` divides the codes, and those of
@@ -99,11 +100,11 @@ pub fn write_points(to: Destination<'_>, points: &Points) -> Result<u64, Error> 
     }
 }
 
-/// Writes points that stand for others: the points as [`write_points`] does, with their weights and their rows in the data
-/// they were chosen from; returns the bytes of all files.
+/// Writes points that stand for others: the points as [`write_points`] does, their weights, and their rows in the data
+/// that they were chosen from. Returns the size of all files in bytes.
 ///
-/// `.safetensors`: tensors `weights` and `indices` of `int64` beside the points. `.npy`: files of their own beside it,
-/// [`side_files`], which are written first. [`read_weights`](super::read_weights) reads the weights again.
+/// `.safetensors`: tensors `weights` and `indices` of `int64` beside the points. `.npy`: separate files beside it,
+/// [`side_files`], which are written first. [`read_weights`](super::read_weights) reads the weights back.
 ///
 /// # Errors
 /// As [`write_points`]; [`Error::Options`] unless there is a weight and an index for each point.
@@ -130,13 +131,13 @@ pub fn write_representatives(
     Ok(bytes + write_points(to, points)?)
 }
 
-/// Where [`write_representatives`] writes weights and indices beside `name.npy`: `name.weights.npy` and
-/// `name.indices.npy`.
+/// Returns the paths to which [`write_representatives`] writes weights and indices beside `name.npy`:
+/// `name.weights.npy` and `name.indices.npy`.
 pub fn side_files(path: &Path) -> [PathBuf; 2] {
     ["weights.npy", "indices.npy"].map(|side| path.with_extension(side))
 }
 
-/// Writes one label a point as `int32`; returns the file's bytes.
+/// Writes one label per point as `int32`; returns the file's size in bytes.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for another extension than `.npy` or a label above `i32::MAX`, and those of
@@ -162,7 +163,7 @@ fn extension(path: &Path) -> &str {
         .unwrap_or("")
 }
 
-/// True where codes are their values.
+/// Returns true if codes equal their values.
 fn same(grid: &Grid) -> bool {
     (grid.scale, grid.zero_point) == (unit(0).scale, unit(0).zero_point)
 }
@@ -179,7 +180,7 @@ fn array(
     output.finish()
 }
 
-/// Hands bytes on in pieces.
+/// Passes bytes on in pieces.
 fn pieces(
     mut bytes: impl Iterator<Item = u8>,
     mut write: impl FnMut(&[u8]) -> Result<(), Error>,

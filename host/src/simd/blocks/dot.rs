@@ -6,7 +6,7 @@
 /// 2¹⁹ in magnitude: a term has at most 59 bits, of which 30 are significant. So sums are kept in two parts.
 ///
 /// # Safety
-/// Every function may be called only where the processor runs the implementor's set.
+/// Every function may be called only if the processor runs the implementor's set.
 pub(in crate::simd) trait Terms: Copy {
     /// The products of a step's blocks, 32 bits each.
     type Dots: Copy;

@@ -65,8 +65,7 @@ pub(in crate::simd) fn decode<S: LookUps, const BITS: usize>(
     }
 }
 
-/// Writes the values of a step. This is no closure: those are compiled for the set only where they happen to be
-/// inlined.
+/// Writes the values of a step. This is no closure: those are compiled for the set only if they happen to be inlined.
 ///
 /// # Safety
 /// The reach of a step can be read.
