@@ -4,13 +4,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tercet_core::block::BlockError;
 use tercet_core::block::bitnet_hf::{self, WeightScale};
-use tercet_core::block::i2_s::{self, Layout};
+use tercet_core::block::i2_s::{self, Interleave};
 use tercet_core::{bf16, f16};
 
-const LAYOUTS: [Layout; 2] = [Layout::X86x128, Layout::Arm64];
+const LAYOUTS: [Interleave; 2] = [Interleave::X86x128, Interleave::Arm64];
 
 /// An I2_S tensor, by the index rule alone: value i of a group lies in byte i mod lane, at bits 6 − 2 (i / lane).
-fn i2_s_tensor(layout: Layout, codes: &[i8], scale: f32) -> Vec<u8> {
+fn i2_s_tensor(layout: Interleave, codes: &[i8], scale: f32) -> Vec<u8> {
     let lane = layout.group() / 4;
     let mut bytes = vec![0; codes.len() / 4];
     for (index, &code) in codes.iter().enumerate() {
@@ -38,13 +38,13 @@ fn i2_s_refuses_bits_three_with_the_lowest_index() {
 
 #[test]
 fn i2_s_refuses_other_sizes_and_scales() {
-    let tensor = i2_s_tensor(Layout::Arm64, &[0; 192], 1.0);
+    let tensor = i2_s_tensor(Interleave::Arm64, &[0; 192], 1.0);
     let partial = BlockError::Partial {
         len: 192,
         block: 128,
     };
     assert_eq!(
-        i2_s::codes(Layout::X86x128, &tensor, &mut [0; 192]),
+        i2_s::codes(Interleave::X86x128, &tensor, &mut [0; 192]),
         Err(partial)
     );
     let length = BlockError::Length {
@@ -52,26 +52,29 @@ fn i2_s_refuses_other_sizes_and_scales() {
         found: 79,
     };
     assert_eq!(
-        i2_s::codes(Layout::Arm64, &tensor[..79], &mut [0; 192]),
+        i2_s::codes(Interleave::Arm64, &tensor[..79], &mut [0; 192]),
         Err(length)
     );
     for scale in [f32::NAN, f32::INFINITY, -1.0] {
-        let tensor = i2_s_tensor(Layout::Arm64, &[0; 64], scale);
+        let tensor = i2_s_tensor(Interleave::Arm64, &[0; 64], scale);
         assert_eq!(
-            i2_s::codes(Layout::Arm64, &tensor, &mut [0; 64]),
+            i2_s::codes(Interleave::Arm64, &tensor, &mut [0; 64]),
             Err(BlockError::Scale)
         );
     }
-    let zeros = i2_s_tensor(Layout::Arm64, &[0; 64], 0.0);
-    assert_eq!(i2_s::codes(Layout::Arm64, &zeros, &mut [0; 64]), Ok(0.0));
+    let zeros = i2_s_tensor(Interleave::Arm64, &[0; 64], 0.0);
+    assert_eq!(
+        i2_s::codes(Interleave::Arm64, &zeros, &mut [0; 64]),
+        Ok(0.0)
+    );
 }
 
 #[test]
 fn layout_names_lead_back() {
     for layout in LAYOUTS {
-        assert_eq!(Layout::from_name(layout.name()), Some(layout));
+        assert_eq!(Interleave::from_name(layout.name()), Some(layout));
     }
-    assert_eq!(Layout::from_name("x86"), None);
+    assert_eq!(Interleave::from_name("x86"), None);
 }
 
 #[test]

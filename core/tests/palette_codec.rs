@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tercet_core::number::Random;
 use tercet_core::palette::{
-    self, Coder, Counts, Encoded, Layout, MAX_DOT, Output, Palette, PaletteError, Width,
+    self, Coder, Counts, Encoded, IndexMatrix, MAX_DOT, Output, Palette, PaletteError, Width,
 };
 use tercet_core::quant::{Codes, Groups, int8};
 use tercet_core::scalar::Tensor;
@@ -14,7 +14,7 @@ use tercet_core::{bf16, f16};
 /// An encoded matrix that owns its parts, which start as garbage.
 #[derive(Clone, Debug, PartialEq)]
 struct Made {
-    layout: Layout,
+    layout: IndexMatrix,
     indices: Vec<u8>,
     codebooks: Vec<i8>,
     scales: Vec<f32>,
@@ -23,7 +23,7 @@ struct Made {
 
 impl Made {
     fn try_of<T: tercet_core::number::Element>(
-        layout: Layout,
+        layout: IndexMatrix,
         values: &[T],
         importances: &[u32],
     ) -> Result<Self, PaletteError> {
@@ -44,7 +44,7 @@ impl Made {
         Ok(made)
     }
 
-    fn of(layout: Layout, values: &[f32], importances: &[u32]) -> Self {
+    fn of(layout: IndexMatrix, values: &[f32], importances: &[u32]) -> Self {
         Self::try_of(layout, values, importances).unwrap()
     }
 
@@ -86,7 +86,7 @@ fn width(bits: u8) -> Width {
 }
 
 /// The int8 codes of each group, as the int8 quantizer gives them.
-fn codes(layout: &Layout, values: &[f32]) -> Vec<i8> {
+fn codes(layout: &IndexMatrix, values: &[f32]) -> Vec<i8> {
     let mut all = Vec::new();
     for group in values.chunks(layout.group_len()) {
         let mut codes = vec![0; group.len()];
@@ -99,9 +99,9 @@ fn codes(layout: &Layout, values: &[f32]) -> Vec<i8> {
 }
 
 /// A matrix of values with a layout that fits.
-fn matrices() -> impl Strategy<Value = (Layout, Vec<f32>)> {
+fn matrices() -> impl Strategy<Value = (IndexMatrix, Vec<f32>)> {
     (1u8..=8, 1usize..7, 1usize..40, 1usize..7).prop_flat_map(|(bits, rows, cols, group_rows)| {
-        let layout = Layout::with_rows(width(bits), rows, cols, group_rows).unwrap();
+        let layout = IndexMatrix::with_rows(width(bits), rows, cols, group_rows).unwrap();
         (Just(layout), vectors(rows * cols))
     })
 }
@@ -183,7 +183,7 @@ proptest! {
         let copies: Vec<f32> = (values.iter().zip(&importances))
             .flat_map(|(&x, &w)| std::iter::repeat_n(x, w as usize))
             .collect();
-        let one = |len| Layout::new(width(bits), 1, len, 1).unwrap();
+        let one = |len| IndexMatrix::new(width(bits), 1, len, 1).unwrap();
         let weighted = Made::of(one(values.len()), &values, &importances);
         let copied = Made::of(one(copies.len()), &copies, &[]);
         prop_assert_eq!(weighted.codebooks, copied.codebooks);
@@ -230,7 +230,7 @@ proptest! {
 
     #[test]
     fn halves_give_the_bits_of_their_widened_copy(values in vec(-4f32..4.0, 24), bits in 1u8..=8) {
-        let layout = Layout::new(width(bits), 3, 8, 3).unwrap();
+        let layout = IndexMatrix::new(width(bits), 3, 8, 3).unwrap();
         let halves: Vec<f16> = values.iter().map(|&x| f16::from_f32(x)).collect();
         let brains: Vec<bf16> = values.iter().map(|&x| bf16::from_f32(x)).collect();
         let widened = |all: Vec<f32>| Made::of(layout, &all, &[]);
@@ -245,7 +245,7 @@ fn golden_three_bits() {
     let values = [
         -127f32, -60.0, -20.0, -3.0, 0.0, 1.0, 30.0, 64.0, 127.0, 0.0,
     ];
-    let made = Made::of(Layout::new(width(3), 1, 10, 1).unwrap(), &values, &[]);
+    let made = Made::of(IndexMatrix::new(width(3), 1, 10, 1).unwrap(), &values, &[]);
     // 0, 0 and 1 share an entry: a cost of 1, less than 9·2·1/3 for −3 with 0 and 0.
     assert_eq!(made.codebooks, [-127, -60, -20, -3, 0, 30, 64, 127]);
     // Indices 0 1 2 3 4 4 5 6 | 7 4, the first in the lowest bits.
@@ -265,7 +265,7 @@ fn golden_three_bits() {
 #[test]
 fn eight_bits_lose_nothing_against_int8() {
     let values = normal(5 * 333);
-    let layout = Layout::new(width(8), 5, 333, 5).unwrap();
+    let layout = IndexMatrix::new(width(8), 5, 333, 5).unwrap();
     let made = Made::of(layout, &values, &[]);
     let codes = codes(&layout, &values);
     let mut expected = vec![0.0; values.len()];
@@ -283,7 +283,7 @@ fn eight_bits_lose_nothing_against_int8() {
 fn zeros_and_scales_that_underflow_become_zeros() {
     let tiny = f32::from_bits(40);
     let values = [0.0, -0.0, tiny, -tiny, 3.0, -1.0];
-    let made = Made::of(Layout::new(width(2), 3, 2, 3).unwrap(), &values, &[]);
+    let made = Made::of(IndexMatrix::new(width(2), 3, 2, 3).unwrap(), &values, &[]);
     assert_eq!(
         made.done,
         Encoded {
@@ -301,7 +301,7 @@ fn zeros_and_scales_that_underflow_become_zeros() {
 #[test]
 fn importances_of_all_zero_count_each_value_once() {
     let values = normal(60);
-    let layout = Layout::new(width(2), 2, 30, 2).unwrap();
+    let layout = IndexMatrix::new(width(2), 2, 30, 2).unwrap();
     let mut importances = vec![0; 60];
     importances[30..].fill(7);
     assert_eq!(
@@ -320,29 +320,29 @@ fn wrong_inputs_are_refused() {
     assert_eq!(Width::new(0), Err(PaletteError::Width { bits: 0 }));
     assert_eq!(Width::new(9), Err(PaletteError::Width { bits: 9 }));
     let four = width(4);
-    assert_eq!(Layout::new(four, 0, 3, 1), Err(PaletteError::Empty));
-    assert_eq!(Layout::new(four, 3, 0, 1), Err(PaletteError::Empty));
+    assert_eq!(IndexMatrix::new(four, 0, 3, 1), Err(PaletteError::Empty));
+    assert_eq!(IndexMatrix::new(four, 3, 0, 1), Err(PaletteError::Empty));
     for groups in [0, 4, 6] {
         // Groups of ⌈5 / 4⌉ = 2 rows are three.
         assert_eq!(
-            Layout::new(four, 5, 2, groups),
+            IndexMatrix::new(four, 5, 2, groups),
             Err(PaletteError::Groups { rows: 5, groups })
         );
     }
     assert_eq!(
-        Layout::with_rows(four, 5, 2, 0),
+        IndexMatrix::with_rows(four, 5, 2, 0),
         Err(PaletteError::Groups { rows: 5, groups: 0 })
     );
     assert_eq!(
-        Layout::new(four, usize::MAX, 2, 1),
+        IndexMatrix::new(four, usize::MAX, 2, 1),
         Err(PaletteError::TooLarge)
     );
     assert_eq!(
-        Layout::new(width(8), usize::MAX / 8, 1, usize::MAX / 8),
+        IndexMatrix::new(width(8), usize::MAX / 8, 1, usize::MAX / 8),
         Err(PaletteError::TooLarge)
     );
 
-    let layout = Layout::new(four, 2, 5, 1).unwrap();
+    let layout = IndexMatrix::new(four, 2, 5, 1).unwrap();
     let mut values = normal(10);
     let mut scratch = vec![0; layout.scratch_len()];
     let encode =
@@ -370,7 +370,7 @@ fn wrong_inputs_are_refused() {
         encode(&values, &[], 6, 16, &mut scratch),
         Err(PaletteError::NotFinite { index: 7 })
     );
-    let wide = Layout::new(width(1), 1, 40, 1).unwrap();
+    let wide = IndexMatrix::new(width(1), 1, 40, 1).unwrap();
     let out = Output {
         indices: &mut [0; 5],
         codebooks: &mut [0; 2],
@@ -384,7 +384,7 @@ fn wrong_inputs_are_refused() {
         })
     );
     // The second group is named by the matrix's index.
-    let split = Layout::new(four, 2, 5, 2).unwrap();
+    let split = IndexMatrix::new(four, 2, 5, 2).unwrap();
     let refused = Made::try_of(split, &values, &[]);
     assert_eq!(refused, Err(PaletteError::NotFinite { index: 7 }));
 

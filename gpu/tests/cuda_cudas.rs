@@ -190,7 +190,7 @@ fn the_first_bad_value_is_named_wherever_it_is() {
         let refused =
             BlockEngine::encode_blocks(&mut cudas, Format::Q4_0, rule, scale, &values, &mut bytes);
         assert_eq!(refused, Err(BlockError::NotFinite { index: bad }.into()));
-        let layout = palette::Layout::new(Width::new(4).unwrap(), 24, 32, 5).unwrap();
+        let layout = palette::IndexMatrix::new(Width::new(4).unwrap(), 24, 32, 5).unwrap();
         let out = Output {
             indices: &mut vec![0; layout.index_bytes()],
             codebooks: &mut vec![0; layout.codebook_len()],

@@ -270,7 +270,7 @@ fn a_palette_that_stays_is_brought_once() {
     let Some(device) = devices_with_nccl() else {
         return;
     };
-    let layout = palette::Layout::new(Width::new(4).unwrap(), 60, 64, 10).unwrap();
+    let layout = palette::IndexMatrix::new(Width::new(4).unwrap(), 60, 64, 10).unwrap();
     let indices: Vec<u8> = (0..layout.index_bytes()).map(|i| i as u8).collect();
     let codebooks: Vec<i8> = (0..layout.codebook_len()).map(|i| i as i8).collect();
     let scales = vec![0.5; layout.groups()];

@@ -4,7 +4,7 @@ use crate::support::emulator::{device, emulated};
 use half::{bf16, f16};
 use tercet_core::engine::{PaletteEngine, Refused};
 use tercet_core::number::Element;
-use tercet_core::palette::{Encoded, Layout, Output, Palette, PaletteError, Width};
+use tercet_core::palette::{Encoded, IndexMatrix, Output, Palette, PaletteError, Width};
 use tercet_core::scalar::Scalar;
 use tercet_gpu::engine::{Cuda, CudaError, CudaOptions};
 
@@ -35,7 +35,7 @@ struct Made {
 }
 
 impl Made {
-    fn palette(&self, layout: Layout) -> Palette<'_> {
+    fn palette(&self, layout: IndexMatrix) -> Palette<'_> {
         Palette {
             layout,
             indices: &self.indices,
@@ -47,7 +47,7 @@ impl Made {
 
 fn encode<T: Element, E: PaletteEngine>(
     engine: &mut E,
-    layout: Layout,
+    layout: IndexMatrix,
     values: &[T],
     importances: &[u32],
 ) -> Result<Made, E::Error> {
@@ -67,7 +67,7 @@ fn encode<T: Element, E: PaletteEngine>(
     Ok(made)
 }
 
-fn compare<T: Element>(cuda: &mut Cuda, layout: Layout, values: &[T], importances: &[u32]) {
+fn compare<T: Element>(cuda: &mut Cuda, layout: IndexMatrix, values: &[T], importances: &[u32]) {
     let expected = encode(&mut Scalar, layout, values, importances).unwrap();
     let found = encode(cuda, layout, values, importances).unwrap();
     assert_eq!(found, expected, "{layout:?}");
@@ -98,7 +98,7 @@ fn every_width_gives_the_references_bits() {
         for (rows, cols, group_rows) in
             [(1, 1, 1), (5, 31, 2), (3, 300, 3), (40, 9, 1), (2, 1000, 2)]
         {
-            let layout = Layout::with_rows(width, rows, cols, group_rows).unwrap();
+            let layout = IndexMatrix::with_rows(width, rows, cols, group_rows).unwrap();
             let values: Vec<f32> = (0..layout.values()).map(|_| draw.value()).collect();
             compare(&mut cuda, layout, &values, &[]);
             let importances: Vec<u32> =
@@ -115,10 +115,10 @@ fn halves_large_groups_and_special_values_are_the_references() {
     let mut draw = Draw(2);
     let width = Width::new(3).unwrap();
     // More than one block a group, the last group shorter.
-    let layout = Layout::new(width, 70, 1001, 2).unwrap();
+    let layout = IndexMatrix::new(width, 70, 1001, 2).unwrap();
     let values: Vec<f32> = (0..layout.values()).map(|_| draw.value()).collect();
     compare(&mut cuda, layout, &values, &[]);
-    let small = Layout::new(width, 6, 50, 3).unwrap();
+    let small = IndexMatrix::new(width, 6, 50, 3).unwrap();
     let values = &values[..small.values()];
     compare(
         &mut cuda,
@@ -161,7 +161,7 @@ fn halves_large_groups_and_special_values_are_the_references() {
 fn refusals_are_the_references() {
     let Some(_device) = device() else { return };
     let mut cuda = Cuda::first().unwrap();
-    let layout = Layout::new(Width::new(2).unwrap(), 6, 50, 3).unwrap();
+    let layout = IndexMatrix::new(Width::new(2).unwrap(), 6, 50, 3).unwrap();
     for (at, bad) in [
         (0, f32::NAN),
         (137, f32::INFINITY),
@@ -233,7 +233,7 @@ fn little_memory_takes_more_parts() {
     };
     let mut cuda = Cuda::new(&options).unwrap();
     let mut draw = Draw(3);
-    let layout = Layout::new(Width::new(4).unwrap(), 21, 700, 7).unwrap();
+    let layout = IndexMatrix::new(Width::new(4).unwrap(), 21, 700, 7).unwrap();
     let values: Vec<f32> = (0..layout.values()).map(|_| draw.value()).collect();
     compare(&mut cuda, layout, &values, &[]);
 }
@@ -241,7 +241,7 @@ fn little_memory_takes_more_parts() {
 #[test]
 fn faults_are_errors_and_leave_nothing_behind() {
     let Some(device) = emulated() else { return };
-    let layout = Layout::new(Width::new(4).unwrap(), 3, 40, 1).unwrap();
+    let layout = IndexMatrix::new(Width::new(4).unwrap(), 3, 40, 1).unwrap();
     let values: Vec<f32> = (0..120).map(|i| i as f32 - 50.0).collect();
     let expected = encode(&mut Scalar, layout, &values, &[]).unwrap();
     let mut failed = 0;

@@ -214,7 +214,7 @@ fn layers_and_palettes_go_part_by_part() {
     cuda.sums(&layer, x, &mut found, &mut scratch).unwrap();
     assert!(found == expected);
 
-    let layout = palette::Layout::new(Width::new(2).unwrap(), 1536, 1024, 48).unwrap();
+    let layout = palette::IndexMatrix::new(Width::new(2).unwrap(), 1536, 1024, 48).unwrap();
     let values = values(5, 0, layout.values());
     let mut scratch = vec![0; layout.scratch_len()];
     let mut made = [0; 2].map(|_: i32| {

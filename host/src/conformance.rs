@@ -15,7 +15,7 @@
 
 use tercet_core::block::{
     self, bitnet_hf,
-    i2_s::{self, Layout},
+    i2_s::{self, Interleave},
 };
 use tercet_core::engine::{BlockEngine, LinearEngine, QuantizeEngine};
 use tercet_core::linear::{self, I8Sym, Layer, Matrix, Requantize, Rescale, Table};
@@ -187,18 +187,20 @@ fn two_bits(len: usize, seed: u64) -> Vec<u8> {
 }
 
 fn i2_s(mut engine: Threads) -> bool {
-    [Layout::X86x128, Layout::Arm64].into_iter().all(|layout| {
-        [0, 1, 2, 7, 33, 100].into_iter().all(|groups| {
-            let len = groups * layout.group();
-            let mut bytes = two_bits(len / 4, groups as u64 + 1);
-            bytes.extend(0.5f32.to_le_bytes());
-            bytes.extend([0; 28]);
-            let (mut found, mut expected) = (vec![0.0; len], vec![0.0; len]);
-            let of = engine.decode_i2_s(layout, &bytes, &mut found);
-            of == i2_s::decode(layout, &bytes, &mut expected)
-                && (of.is_err() || same(&found, &expected))
+    [Interleave::X86x128, Interleave::Arm64]
+        .into_iter()
+        .all(|layout| {
+            [0, 1, 2, 7, 33, 100].into_iter().all(|groups| {
+                let len = groups * layout.group();
+                let mut bytes = two_bits(len / 4, groups as u64 + 1);
+                bytes.extend(0.5f32.to_le_bytes());
+                bytes.extend([0; 28]);
+                let (mut found, mut expected) = (vec![0.0; len], vec![0.0; len]);
+                let of = engine.decode_i2_s(layout, &bytes, &mut found);
+                of == i2_s::decode(layout, &bytes, &mut expected)
+                    && (of.is_err() || same(&found, &expected))
+            })
         })
-    })
 }
 
 fn bitnet_hf(engine: Threads) -> bool {

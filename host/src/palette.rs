@@ -1,14 +1,14 @@
 //! Palettes as files store them: little-endian bytes at any address.
 
-use tercet_core::palette::{Layout, Width, decode_row};
+use tercet_core::palette::{IndexMatrix, Width, decode_row};
 
 /// A matrix of indices with its codebooks and scales.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
-    pub(crate) layout: Layout,
-    /// The packed indices, [`Layout::index_bytes`] bytes.
+    pub(crate) layout: IndexMatrix,
+    /// The packed indices, [`IndexMatrix::index_bytes`] bytes.
     pub(crate) indices: &'a [u8],
-    /// The codebooks, [`Layout::codebook_len`] int8 values.
+    /// The codebooks, [`IndexMatrix::codebook_len`] int8 values.
     pub(crate) codebooks: &'a [u8],
     /// The scales, one `f32` per group.
     pub(crate) scales: &'a [u8],

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tercet_core::block::i2_s::{self, Layout};
+use tercet_core::block::i2_s::{self, Interleave};
 use tercet_core::block::{BlockError, Format};
-use tercet_core::palette::{Layout as PaletteLayout, Width};
+use tercet_core::palette::{IndexMatrix, Width};
 use tercet_core::quant::Grid;
 
 use crate::dtype::{DType, values};
@@ -52,7 +52,7 @@ enum Kind<'a> {
     Packed {
         scale: f32,
     },
-    I2s(Layout),
+    I2s(Interleave),
     /// Indices into codebooks; the shape of the values is a separate tensor.
     Palette {
         stored: Stored<'a>,
@@ -360,7 +360,7 @@ fn palette<'a>(model: &'a TensorFile, tensor: Tensor<'a>) -> Result<Option<Kind<
         .split_last()
         .map_or((1, &[][..]), |(&cols, outer)| (cols, outer));
     let rows = values(outer).unwrap_or(0);
-    let layout = match PaletteLayout::new(width, rows, cols, groups) {
+    let layout = match IndexMatrix::new(width, rows, cols, groups) {
         Ok(layout) => layout,
         Err(error) => return refuse(&tensor, &error.to_string()),
     };

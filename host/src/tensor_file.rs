@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use tercet_core::block::bitnet_hf::WeightScale;
-use tercet_core::block::i2_s::Layout;
+use tercet_core::block::i2_s::Interleave;
 
 use crate::Error;
 use crate::file::{self, map::Map};
@@ -17,7 +17,7 @@ pub struct Reading {
     /// Meaning of the `weight_scale` beside a packed `uint8` tensor.
     pub weight_scale: WeightScale,
     /// The layout of I2_S tensors. If `None`, they are copied but not decoded.
-    pub i2_s: Option<Layout>,
+    pub i2_s: Option<Interleave>,
 }
 
 /// A file format of models.

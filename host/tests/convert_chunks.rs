@@ -4,7 +4,7 @@ use crate::files::runs::{line, run};
 use crate::files::{Folder, Given, le, safetensors, weights};
 use tercet_core::block::bitnet_hf;
 use tercet_core::engine::MagnitudeBin;
-use tercet_core::palette::{self, Layout, Output, Palette, Width};
+use tercet_core::palette::{self, IndexMatrix, Output, Palette, Width};
 use tercet_core::quant::{self, Codes, Groups, Method, Rule, ScaleRule, int8};
 use tercet_core::scalar;
 use tercet_host::convert::{Grid, Per, Target};
@@ -123,7 +123,8 @@ fn palettes_are_those_of_the_reference_engine() {
         (2, 1_100_003, Per::Tensor, 2),
     ] {
         let given = input(&folder, rows, cols);
-        let layout = Layout::with_rows(Width::new(3).unwrap(), rows, cols, group_rows).unwrap();
+        let layout =
+            IndexMatrix::with_rows(Width::new(3).unwrap(), rows, cols, group_rows).unwrap();
         let mut indices = vec![0; layout.index_bytes()];
         let mut codebooks = vec![0; layout.codebook_len()];
         let mut scales = vec![0.0; layout.groups()];

@@ -5,7 +5,7 @@ use crate::files::{Folder, Given, le, safetensors, weights};
 use half::f16;
 use safetensors::Dtype;
 use tercet_core::block::Format;
-use tercet_core::palette::{self, Layout, MAX_WEIGHT, Output, Palette, Width};
+use tercet_core::palette::{self, IndexMatrix, MAX_WEIGHT, Output, Palette, Width};
 use tercet_host::convert::{Per, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::{DType, Error, QuantizeOptions, TensorFile, compare, inspect, quantize};
@@ -26,7 +26,7 @@ struct Expected {
     values: Vec<f32>,
 }
 
-fn expected(layout: Layout, values: &[f32], importances: &[u32]) -> Expected {
+fn expected(layout: IndexMatrix, values: &[f32], importances: &[u32]) -> Expected {
     let mut indices = vec![0; layout.index_bytes()];
     let mut codebooks = vec![0; layout.codebook_len()];
     let mut scales = vec![0.0; layout.groups()];
@@ -54,7 +54,13 @@ fn expected(layout: Layout, values: &[f32], importances: &[u32]) -> Expected {
 }
 
 /// Checks a tensor of a written file against the reference engine.
-fn check(output: &TensorFile, name: &str, layout: Layout, shape: &[usize], expected: &Expected) {
+fn check(
+    output: &TensorFile,
+    name: &str,
+    layout: IndexMatrix,
+    shape: &[usize],
+    expected: &Expected,
+) {
     let part = |suffix: &str| output.get(&format!("{name}{suffix}")).unwrap();
     let stored = part("");
     let (_, outer) = shape.split_last().unwrap();
@@ -124,7 +130,7 @@ fn files_hold_the_bits_of_the_reference_engine_and_come_back() {
                     _ => rows,
                 };
                 let layout =
-                    Layout::with_rows(Width::new(bits).unwrap(), rows, *cols, group).unwrap();
+                    IndexMatrix::with_rows(Width::new(bits).unwrap(), rows, *cols, group).unwrap();
                 let expected = expected(layout, &floats(&input, name), &[]);
                 check(&output, name, layout, shape, &expected);
                 assert_eq!(
@@ -237,7 +243,7 @@ fn importances_are_scaled_to_integers_and_weigh_the_error() {
         ("a.weight", [3, 256], scaled(&many)),
         ("b.weight", [2, 512], scaled(&halves)),
     ] {
-        let layout = Layout::with_rows(width, shape[0], shape[1], 1).unwrap();
+        let layout = IndexMatrix::with_rows(width, shape[0], shape[1], 1).unwrap();
         let values = floats(&input, name);
         check(
             &output,

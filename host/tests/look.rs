@@ -3,7 +3,7 @@
 use crate::files;
 use crate::files::{Folder, Given, raw_npy, safetensors, weights};
 use safetensors::Dtype;
-use tercet_core::block::i2_s::Layout;
+use tercet_core::block::i2_s::Interleave;
 use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};
 use tercet_core::quant::calibrate::RangeRule;
 use tercet_host::convert::Grid;
@@ -244,7 +244,7 @@ fn i2_s_is_read_once_its_layout_is_named() {
         "{error}"
     );
     let model = model.with_reading(Reading {
-        i2_s: Some(Layout::X86x128),
+        i2_s: Some(Interleave::X86x128),
         ..Reading::default()
     });
     dequantize(

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tercet_core::engine::PaletteEngine;
 use tercet_core::number::Random;
-use tercet_core::palette::{Encoded, Layout, Output, Palette, PaletteError, Width};
+use tercet_core::palette::{Encoded, IndexMatrix, Output, Palette, PaletteError, Width};
 use tercet_core::scalar::Scalar;
 use tercet_host::parallel::Threads;
 
@@ -21,7 +21,7 @@ struct Made {
 /// Encodes, decodes and multiplies on one engine.
 fn made<E: PaletteEngine<Error = PaletteError>>(
     engine: &mut E,
-    layout: &Layout,
+    layout: &IndexMatrix,
     values: &[f32],
     importances: &[u32],
 ) -> Made {
@@ -95,7 +95,7 @@ fn bits_do_not_depend_on_threads_or_tiles() {
     importances[cols * 8..cols * 16].fill(0);
     for (bits, group_rows) in [(1, 37), (3, 8), (4, 37), (4, 1), (7, 20), (8, 37)] {
         let width = Width::new(bits).unwrap();
-        let layout = Layout::with_rows(width, rows, cols, group_rows).unwrap();
+        let layout = IndexMatrix::with_rows(width, rows, cols, group_rows).unwrap();
         for importances in [&[][..], &importances] {
             let expected = made(&mut Scalar, &layout, &values, importances);
             assert!(expected.result.is_ok());
@@ -121,7 +121,7 @@ fn the_lowest_bad_index_is_named() {
     values[1203] = f32::INFINITY;
     values[1999] = f32::NAN;
     for group_rows in [1, 3, 40] {
-        let layout = Layout::with_rows(Width::new(4).unwrap(), 40, 50, group_rows).unwrap();
+        let layout = IndexMatrix::with_rows(Width::new(4).unwrap(), 40, 50, group_rows).unwrap();
         for tile in [8, 77, 1 << 16] {
             for pool in pools() {
                 let found =
@@ -143,7 +143,7 @@ proptest! {
         let cols = values.len() / rows;
         prop_assume!(cols > 0);
         let values = &values[..rows * cols];
-        let layout = Layout::with_rows(Width::new(bits).unwrap(), rows, cols, group_rows).unwrap();
+        let layout = IndexMatrix::with_rows(Width::new(bits).unwrap(), rows, cols, group_rows).unwrap();
         let mut random = Random::new(seed);
         let importances: Vec<u32> = values.iter().map(|_| random.below(3) as u32).collect();
         for importances in [&[][..], &importances] {

@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::support::data::{Kind, write_f32};
 use tercet_core::bf16;
 use tercet_core::block::bitnet_hf::{self, WeightScale};
-use tercet_core::block::i2_s::{self, Layout};
+use tercet_core::block::i2_s::{self, Interleave};
 use tercet_core::number::{Element, Random};
 
 /// Packs `weights` with each of `scales` and counts the bytes that NumPy packs otherwise.
@@ -154,7 +154,7 @@ fn i2_s_tensors_decode_to_their_codes() {
     };
     let mut random = Random::new(3);
     let codes: Vec<i8> = (0..1 << 20).map(|_| random.below(3) as i8 - 1).collect();
-    for layout in [Layout::X86x128, Layout::Arm64] {
+    for layout in [Interleave::X86x128, Interleave::Arm64] {
         let folder = tempfile::tempdir().unwrap();
         let (source, target) = (folder.path().join("codes"), folder.path().join("tensor"));
         fs::write(

@@ -9,7 +9,7 @@ use crate::files::{Folder, Given, safetensors, weights};
 use apart::{Apart, Trouble};
 use half::{bf16, f16};
 use safetensors::Dtype;
-use tercet_core::block::i2_s::Layout;
+use tercet_core::block::i2_s::Interleave;
 use tercet_core::block::{self, Format};
 use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};
 use tercet_core::palette::Width;
@@ -290,7 +290,7 @@ fn i2_s(folder: &Folder, rows: usize, scale: f32) -> TensorFile {
     let path = folder.file("i2s.gguf");
     fs::write(&path, file).unwrap();
     let reading = Reading {
-        i2_s: Some(Layout::X86x128),
+        i2_s: Some(Interleave::X86x128),
         ..Reading::default()
     };
     TensorFile::open(path).unwrap().with_reading(reading)

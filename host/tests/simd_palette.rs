@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use tercet_core::engine::PaletteEngine;
 use tercet_core::number::{Element, Random};
-use tercet_core::palette::{self, Encoded, Layout, MAX_DOT, Output, Palette, PaletteError, Width};
+use tercet_core::palette::{
+    self, Encoded, IndexMatrix, MAX_DOT, Output, Palette, PaletteError, Width,
+};
 use tercet_core::scalar::Scalar;
 use tercet_core::{bf16, f16};
 use tercet_host::parallel::Threads;
@@ -18,14 +20,14 @@ fn engines() -> impl Iterator<Item = (Backend, Threads)> {
 
 /// A matrix of any indices and codebooks, each part at an odd place in its buffer.
 struct Coded {
-    layout: Layout,
+    layout: IndexMatrix,
     indices: Vec<u8>,
     codebooks: Vec<i8>,
     scales: Vec<f32>,
 }
 
 impl Coded {
-    fn new(layout: Layout, random: &mut Random) -> Self {
+    fn new(layout: IndexMatrix, random: &mut Random) -> Self {
         let extremes = [i8::MIN, -127, 0, 127];
         let entry = |random: &mut Random| match random.below(8) {
             at @ 0..4 => extremes[at as usize],
@@ -89,7 +91,7 @@ fn every_width_and_length_is_read_as_core_reads_it() {
     for width in Width::ALL {
         for cols in (1..=140).chain([191, 192, 193, 255, 256, 257, 511, 513, 1029]) {
             let rows = 1 + random.below(11) as usize;
-            let layout = Layout::with_rows(width, rows, cols, 1 + random.below(9) as usize);
+            let layout = IndexMatrix::with_rows(width, rows, cols, 1 + random.below(9) as usize);
             let coded = Coded::new(layout.unwrap(), &mut random);
             let x = activations(cols + 1, &mut random);
             let expected = coded.read(&mut Scalar, &x[1..]);
@@ -108,7 +110,7 @@ fn every_width_and_length_is_read_as_core_reads_it() {
 fn the_largest_products_do_not_wrap() {
     for (entry, x) in [(-128, -128), (-128, 127), (127, -128), (127, 127)] {
         for width in Width::ALL {
-            let layout = Layout::new(width, 1, MAX_DOT, 1).unwrap();
+            let layout = IndexMatrix::new(width, 1, MAX_DOT, 1).unwrap();
             let coded = Coded {
                 layout,
                 indices: vec![0xFF; layout.index_bytes() + 1],
@@ -133,7 +135,7 @@ type Made = Result<(Encoded, Vec<u8>, Vec<i8>, Vec<u32>), PaletteError>;
 
 fn encode<T: Element>(
     engine: &mut impl PaletteEngine<Error = PaletteError>,
-    layout: &Layout,
+    layout: &IndexMatrix,
     values: &[T],
     importances: &[u32],
 ) -> Made {
@@ -151,7 +153,7 @@ fn encode<T: Element>(
     Ok((done, indices, codebooks, scales))
 }
 
-fn encoders_agree<T: Element>(layout: &Layout, values: &[T], importances: &[u32]) {
+fn encoders_agree<T: Element>(layout: &IndexMatrix, values: &[T], importances: &[u32]) {
     let expected = encode(&mut Scalar, layout, values, importances);
     for (backend, mut engine) in engines() {
         let found = encode(&mut engine, layout, values, importances);
@@ -165,7 +167,7 @@ fn every_width_and_length_is_written_as_core_writes_it() {
     for width in Width::ALL {
         for cols in (1..=140).chain([192, 257, 1029]) {
             let rows = 1 + random.below(7) as usize;
-            let layout = Layout::with_rows(width, rows, cols, 1 + random.below(4) as usize);
+            let layout = IndexMatrix::with_rows(width, rows, cols, 1 + random.below(4) as usize);
             let values: Vec<f32> = (0..rows * cols)
                 .map(|_| (random.below(2001) as f32 - 1000.0) * f32::from(random.next_u64() as i8))
                 .collect();
@@ -176,7 +178,7 @@ fn every_width_and_length_is_written_as_core_writes_it() {
 
 #[test]
 fn a_group_of_zeros_and_one_too_small_have_index_zero() {
-    let layout = Layout::with_rows(Width::new(3).unwrap(), 6, 67, 2).unwrap();
+    let layout = IndexMatrix::with_rows(Width::new(3).unwrap(), 6, 67, 2).unwrap();
     let mut values = vec![0.0; 6 * 67];
     values[2 * 67 + 5] = f32::from_bits(3);
     values[5 * 67] = -1.0;
@@ -186,7 +188,7 @@ fn a_group_of_zeros_and_one_too_small_have_index_zero() {
 #[test]
 fn halves_are_encoded_as_they_are() {
     let mut random = Random::new(6);
-    let layout = Layout::with_rows(Width::new(4).unwrap(), 9, 173, 4).unwrap();
+    let layout = IndexMatrix::with_rows(Width::new(4).unwrap(), 9, 173, 4).unwrap();
     let bits: Vec<u16> = (0..9 * 173).map(|_| random.next_u64() as u16).collect();
     let finite = |x: f32| if x.is_finite() { x } else { 0.25 };
     let values: Vec<f16> = (bits.iter())
@@ -201,7 +203,7 @@ fn halves_are_encoded_as_they_are() {
 
 #[test]
 fn what_does_not_fit_is_refused_by_every_backend() {
-    let layout = Layout::new(Width::new(4).unwrap(), 2, 64, 1).unwrap();
+    let layout = IndexMatrix::new(Width::new(4).unwrap(), 2, 64, 1).unwrap();
     let mut random = Random::new(8);
     let mut coded = Coded::new(layout, &mut random);
     let x = activations(64, &mut random);
@@ -224,7 +226,7 @@ fn what_does_not_fit_is_refused_by_every_backend() {
             expected
         );
     }
-    let layout = Layout::new(Width::new(1).unwrap(), 1, MAX_DOT + 1, 1).unwrap();
+    let layout = IndexMatrix::new(Width::new(1).unwrap(), 1, MAX_DOT + 1, 1).unwrap();
     let coded = Coded::new(layout, &mut random);
     let x = vec![0; MAX_DOT + 1];
     let mut y = [0.0];
@@ -251,7 +253,7 @@ proptest! {
         let values: Vec<f32> = (values[..rows * cols].iter())
             .map(|&x| if keep || x.is_finite() { x } else { 1.5 })
             .collect();
-        let layout = Layout::with_rows(Width::new(bits).unwrap(), rows, cols, group_rows).unwrap();
+        let layout = IndexMatrix::with_rows(Width::new(bits).unwrap(), rows, cols, group_rows).unwrap();
         let mut random = Random::new(seed);
         let importances: Vec<u32> = values.iter().map(|_| random.below(3) as u32).collect();
         encoders_agree(&layout, &values, &[]);

@@ -1,7 +1,7 @@
 //! BitNet's two-bit codes by kernels: the floats, bytes and errors of core, for every instruction set of this machine.
 
 use proptest::prelude::*;
-use tercet_core::block::i2_s::{self, Layout};
+use tercet_core::block::i2_s::{self, Interleave};
 use tercet_core::block::{BlockError, bitnet_hf};
 use tercet_core::engine::BlockEngine;
 use tercet_core::number::{Element, Random};
@@ -32,7 +32,7 @@ fn legal(len: usize, seed: u64) -> Vec<u8> {
         .collect()
 }
 
-fn check_i2_s(layout: Layout, bytes: &[u8], len: usize, offset: usize) {
+fn check_i2_s(layout: Interleave, bytes: &[u8], len: usize, offset: usize) {
     let mut expected = vec![f32::NAN; len];
     let expected_result = i2_s::decode(layout, bytes, &mut expected);
     for mut engine in engines() {
@@ -120,7 +120,7 @@ proptest! {
 
     #[test]
     fn i2_s_decodes_as_core(groups in 0usize..40, scale in 0.0f32..10.0, seed: u64, offset in 0usize..17) {
-        for layout in [Layout::X86x128, Layout::Arm64] {
+        for layout in [Interleave::X86x128, Interleave::Arm64] {
             let len = groups * layout.group();
             check_i2_s(layout, &i2_s_tensor(len, scale, seed), len, offset);
         }
@@ -149,7 +149,7 @@ proptest! {
 
 #[test]
 fn large_tensors_go_past_the_caches() {
-    for (layout, offset) in [(Layout::X86x128, 0), (Layout::Arm64, 5)] {
+    for (layout, offset) in [(Interleave::X86x128, 0), (Interleave::Arm64, 5)] {
         check_i2_s(layout, &i2_s_tensor(LARGE, 0.25, 1), LARGE, offset);
     }
     let packed = legal(LARGE / 4, 2);
@@ -167,7 +167,7 @@ fn scales_at_their_ends() {
         f32::NAN,
         f32::INFINITY,
     ] {
-        check_i2_s(Layout::Arm64, &i2_s_tensor(640, scale, 4), 640, 1);
+        check_i2_s(Interleave::Arm64, &i2_s_tensor(640, scale, 4), 640, 1);
         check_encode(4, 100, &weights(400, 1.0, 6), scale);
         check_encode(4, 100, &[0.0f32; 400], scale);
     }
@@ -179,7 +179,7 @@ fn scales_at_their_ends() {
 #[test]
 fn every_place_of_a_wrong_code_is_named() {
     let shifts = || [0, 2, 4, 6].into_iter().cycle();
-    for layout in [Layout::X86x128, Layout::Arm64] {
+    for layout in [Interleave::X86x128, Interleave::Arm64] {
         for (place, shift) in (0..96).step_by(7).zip(shifts()) {
             let mut bytes = i2_s_tensor(384, 1.0, 7);
             bytes[place] |= 3 << shift;
@@ -202,8 +202,8 @@ fn every_place_of_a_wrong_code_is_named() {
 
 #[test]
 fn lengths_that_do_not_fit_are_refused_as_by_core() {
-    check_i2_s(Layout::Arm64, &[0; 32], 65, 0);
-    check_i2_s(Layout::Arm64, &[0; 47], 64, 0);
+    check_i2_s(Interleave::Arm64, &[0; 32], 65, 0);
+    check_i2_s(Interleave::Arm64, &[0; 47], 64, 0);
     check_decode(4, 4, &[0; 5], 1.0, 0);
     let mut engine = Threads::default();
     let (expected, found) = (16, 15);

@@ -257,13 +257,13 @@ mod tests {
 
     #[test]
     fn bitnet_s_bytes_are_what_the_core_decodes() {
-        use tercet_core::block::i2_s::{Layout, codes};
+        use tercet_core::block::i2_s::{Interleave, codes};
         let wanted: Vec<i8> = (0..256).map(|i| (i * 7 % 3) as i8 - 1).collect();
         let mut bytes = Kernel::pack(&wanted);
         bytes.extend(1.0f32.to_le_bytes());
         bytes.extend([0; 28]);
         let mut found = vec![0; wanted.len()];
-        assert_eq!(codes(Layout::X86x128, &bytes, &mut found), Ok(1.0));
+        assert_eq!(codes(Interleave::X86x128, &bytes, &mut found), Ok(1.0));
         assert_eq!(found, wanted);
     }
 }

@@ -3,7 +3,7 @@
 //! A tensor of n values has n / 4 bytes of two-bit codes, one f32 scale, and 28 unused bytes: n / 4 + 32 bytes. The
 //! bits 0, 1, 2 mean −1, 0, +1 times the scale. A byte holds four values of one group, the first in its highest bits.
 //! The distance between them depends on the machine that the file was made for, and the file does not record it: the
-//! caller passes the [`Layout`].
+//! caller passes the [`Interleave`].
 //!
 //! The newer x86 builds, which put four rows into a byte, are not supported. Their tensors have the same size.
 
@@ -15,7 +15,7 @@ const TAIL: usize = 32;
 /// Interleaving of values in the bytes of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Layout {
+pub enum Interleave {
     /// Groups of 128: byte m < 32 holds values m, m + 32, m + 64, m + 96. The fork's scalar decoder reads this layout
     /// on every machine.
     X86x128,
@@ -23,7 +23,7 @@ pub enum Layout {
     Arm64,
 }
 
-impl Layout {
+impl Interleave {
     /// Returns the number of values per group.
     pub const fn group(self) -> usize {
         match self {
@@ -52,7 +52,7 @@ impl Layout {
 ///
 /// # Errors
 /// [`BlockError::Partial`] unless they are a whole number of groups.
-pub const fn encoded_len(layout: Layout, values: usize) -> Result<usize, BlockError> {
+pub const fn encoded_len(layout: Interleave, values: usize) -> Result<usize, BlockError> {
     if !values.is_multiple_of(layout.group()) {
         return Err(BlockError::Partial {
             len: values,
@@ -65,13 +65,13 @@ pub const fn encoded_len(layout: Layout, values: usize) -> Result<usize, BlockEr
 /// Writes a tensor's codes, each −1, 0 or 1, and returns its scale.
 ///
 /// ```
-/// use tercet_core::block::i2_s::{Layout, codes};
+/// use tercet_core::block::i2_s::{Interleave, codes};
 ///
 /// let mut tensor = [0b01_01_01_01; 128 / 4 + 32]; // zeros
 /// tensor[0] = 0b10_01_01_00; // value 0 is +1, value 96 is −1
 /// tensor[32..36].copy_from_slice(&0.5f32.to_le_bytes());
 /// let mut out = [0; 128];
-/// assert_eq!(codes(Layout::X86x128, &tensor, &mut out)?, 0.5);
+/// assert_eq!(codes(Interleave::X86x128, &tensor, &mut out)?, 0.5);
 /// assert_eq!((out[0], out[1], out[96]), (1, 0, -1));
 /// # Ok::<(), tercet_core::block::BlockError>(())
 /// ```
@@ -79,7 +79,7 @@ pub const fn encoded_len(layout: Layout, values: usize) -> Result<usize, BlockEr
 /// # Errors
 /// [`BlockError::Partial`] or [`BlockError::Length`] if the lengths do not fit; [`BlockError::Scale`] for a scale
 /// that is negative or not finite; [`BlockError::CodeRange`] with the lowest index that holds the bits 3.
-pub fn codes(layout: Layout, bytes: &[u8], out: &mut [i8]) -> Result<f32, BlockError> {
+pub fn codes(layout: Interleave, bytes: &[u8], out: &mut [i8]) -> Result<f32, BlockError> {
     let (packed, scale) = split(layout, bytes, out.len())?;
     unpack(layout, packed, out, |code| code);
     Ok(scale)
@@ -89,14 +89,14 @@ pub fn codes(layout: Layout, bytes: &[u8], out: &mut [i8]) -> Result<f32, BlockE
 ///
 /// # Errors
 /// Those of [`codes`].
-pub fn decode(layout: Layout, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
+pub fn decode(layout: Interleave, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
     let (packed, scale) = split(layout, bytes, out.len())?;
     unpack(layout, packed, out, |code| f32::from(code) * scale);
     Ok(())
 }
 
 /// Returns the checked codes and scale of a tensor of `values` values.
-fn split(layout: Layout, bytes: &[u8], values: usize) -> Result<(&[u8], f32), BlockError> {
+fn split(layout: Interleave, bytes: &[u8], values: usize) -> Result<(&[u8], f32), BlockError> {
     expect_len(encoded_len(layout, values)?, bytes.len())?;
     let packed = bytes.get(..values / 4).unwrap_or_default();
     let tail = bytes.get(values / 4..).and_then(<[u8]>::first_chunk);
@@ -122,7 +122,7 @@ fn split(layout: Layout, bytes: &[u8], values: usize) -> Result<(&[u8], f32), Bl
 const SHIFTS: [u8; 4] = [6, 4, 2, 0];
 
 /// Writes `value(code)` for each code.
-fn unpack<T>(layout: Layout, packed: &[u8], out: &mut [T], value: impl Fn(i8) -> T) {
+fn unpack<T>(layout: Interleave, packed: &[u8], out: &mut [T], value: impl Fn(i8) -> T) {
     let lane = layout.group() / 4;
     let mut lanes = out.chunks_exact_mut(lane);
     for bytes in packed.chunks_exact(lane) {

@@ -42,7 +42,7 @@ pub trait BlockEngine {
     /// Same contract as [`i2_s::decode`].
     fn decode_i2_s(
         &mut self,
-        layout: i2_s::Layout,
+        layout: i2_s::Interleave,
         bytes: &[u8],
         out: &mut [f32],
     ) -> Result<(), Self::Error> {

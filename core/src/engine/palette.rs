@@ -1,16 +1,16 @@
 //! The engine trait for palettes.
 
 use crate::number::Element;
-use crate::palette::{Encoded, Layout, Output, Palette, PaletteError};
+use crate::palette::{Encoded, IndexMatrix, Output, Palette, PaletteError};
 
 /// An engine that encodes, decodes and multiplies palettes; the contracts are those of [`crate::palette`]'s functions.
 pub trait PaletteEngine {
     /// The engine's error; codec errors convert into it.
     type Error: From<PaletteError> + core::fmt::Display;
 
-    /// Returns the number of words of scratch for [`PaletteEngine::encode_palette`]: [`Layout::scratch_len`], or 0
+    /// Returns the number of words of scratch for [`PaletteEngine::encode_palette`]: [`IndexMatrix::scratch_len`], or 0
     /// for an engine with its own memory.
-    fn palette_scratch_len(&self, layout: &Layout) -> usize {
+    fn palette_scratch_len(&self, layout: &IndexMatrix) -> usize {
         layout.scratch_len()
     }
 
@@ -18,7 +18,7 @@ pub trait PaletteEngine {
     /// `scratch`.
     fn encode_palette<T: Element>(
         &mut self,
-        layout: &Layout,
+        layout: &IndexMatrix,
         values: &[T],
         importances: &[u32],
         out: Output<'_>,

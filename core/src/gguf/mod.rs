@@ -50,7 +50,7 @@ pub use read::{Metadata, Reader};
 pub use shape::Shape;
 pub use sink::{Full, Sink, SliceSink};
 pub use tensor::{TensorInfo, Tensors};
-pub use tensor_type::{Layout, TensorType};
+pub use tensor_type::{BlockSize, TensorType};
 pub use value::{Value, ValueType};
 pub use write::{DataWriter, TensorSpec, WriteError, Writer};
 

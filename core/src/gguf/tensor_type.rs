@@ -18,7 +18,7 @@ pub struct TensorType(pub u32);
 /// Blocks of a fixed number of elements in a fixed number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Layout {
+pub struct BlockSize {
     /// Number of elements per block; a row is a whole number of blocks.
     pub block_len: u32,
     /// Number of bytes per block.
@@ -43,9 +43,9 @@ macro_rules! tensor_types {
             }
 
             /// Returns the block layout; `None` for unknown numbers and for I2_S, which has none.
-            pub const fn layout(self) -> Option<Layout> {
+            pub const fn layout(self) -> Option<BlockSize> {
                 match self.0 {
-                    $($id => Some(Layout { block_len: $len, block_bytes: $bytes }),)+
+                    $($id => Some(BlockSize { block_len: $len, block_bytes: $bytes }),)+
                     _ => None,
                 }
             }

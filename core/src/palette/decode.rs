@@ -2,7 +2,7 @@
 
 use super::encode::expect;
 use super::pack::{padded, unpack, with_width};
-use super::{Layout, PaletteError, Width};
+use super::{IndexMatrix, PaletteError, Width};
 
 /// Largest length of a dot product that 32 bits hold for every codebook: 2¹⁷ − 1 terms of at most 2¹⁴.
 pub const MAX_DOT: usize = (1 << 17) - 1;
@@ -12,10 +12,10 @@ pub const MAX_DOT: usize = (1 << 17) - 1;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Palette<'a> {
     /// Numbers of rows, columns, groups and bits.
-    pub layout: Layout,
-    /// [`Layout::index_bytes`] bytes; the padding of rows does not matter.
+    pub layout: IndexMatrix,
+    /// [`IndexMatrix::index_bytes`] bytes; the padding of rows does not matter.
     pub indices: &'a [u8],
-    /// [`Layout::codebook_len`] entries, in any order.
+    /// [`IndexMatrix::codebook_len`] entries, in any order.
     pub codebooks: &'a [i8],
     /// One scale per group.
     pub scales: &'a [f32],
@@ -25,7 +25,7 @@ pub struct Palette<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Row<'a> {
-    /// [`Layout::row_bytes`] bytes.
+    /// [`IndexMatrix::row_bytes`] bytes.
     pub indices: &'a [u8],
     /// Codebook of its group.
     pub codebook: &'a [i8],
@@ -73,7 +73,7 @@ impl<'a> Palette<'a> {
 /// Writes `fl(entry · scale)` for every value, row-major.
 ///
 /// # Errors
-/// Those of [`Palette::check`]; [`PaletteError::Length`] unless `out` holds [`Layout::values`].
+/// Those of [`Palette::check`]; [`PaletteError::Length`] unless `out` holds [`IndexMatrix::values`].
 pub fn decode(palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError> {
     palette.check()?;
     expect(palette.layout.values(), out.len())?;

@@ -1,15 +1,15 @@
 //! Encodes a matrix of floats as palettes, group by group.
 
-use super::{Coder, Counts, Layout, PaletteError};
+use super::{Coder, Counts, IndexMatrix, PaletteError};
 use crate::number::{Element, Stats};
 use crate::quant::{Grid, int8};
 
 /// Destination of an encoded matrix: the caller's slices.
 #[derive(Debug)]
 pub struct Output<'a> {
-    /// [`Layout::index_bytes`] bytes.
+    /// [`IndexMatrix::index_bytes`] bytes.
     pub indices: &'a mut [u8],
-    /// [`Layout::codebook_len`] entries.
+    /// [`IndexMatrix::codebook_len`] entries.
     pub codebooks: &'a mut [i8],
     /// One scale per group.
     pub scales: &'a mut [f32],
@@ -41,7 +41,7 @@ impl Output<'_> {
     ///
     /// # Errors
     /// [`PaletteError::Length`] for the first slice that does not fit the layout.
-    pub fn check(&self, layout: &Layout) -> Result<(), PaletteError> {
+    pub fn check(&self, layout: &IndexMatrix) -> Result<(), PaletteError> {
         expect(layout.index_bytes(), self.indices.len())?;
         expect(layout.codebook_len(), self.codebooks.len())?;
         expect(layout.groups(), self.scales.len())
@@ -61,7 +61,7 @@ pub(super) fn expect(expected: usize, found: usize) -> Result<(), PaletteError> 
 /// # Errors
 /// [`PaletteError::Length`] for the first slice that does not fit.
 pub fn check<T>(
-    layout: &Layout,
+    layout: &IndexMatrix,
     values: &[T],
     importances: &[u32],
     out: &Output<'_>,
@@ -78,7 +78,7 @@ pub fn check<T>(
 ///
 /// Codes are those of [`int8::symmetric`] over the group: scale = max|x| / 127. `importances` is empty, or holds one
 /// number per value: the number of times that the value counts. If all importances of a group are 0, each of its
-/// values counts once. `scratch` holds [`Layout::scratch_len`] elements with any content. Two passes over the values
+/// values counts once. `scratch` holds [`IndexMatrix::scratch_len`] elements with any content. Two passes over the values
 /// to choose and one to encode, and [`super::optimal_1d`] for each group; 3 KiB of stack.
 ///
 /// # Errors
@@ -86,7 +86,7 @@ pub fn check<T>(
 /// with the lowest index in the matrix; [`PaletteError::Weight`] if a group's importances sum to more than
 /// [`super::MAX_WEIGHT`].
 pub fn encode<T: Element>(
-    layout: &Layout,
+    layout: &IndexMatrix,
     values: &[T],
     importances: &[u32],
     out: Output<'_>,
@@ -146,7 +146,7 @@ fn choose<T: Element>(
 /// chosen.
 #[inline(never)]
 fn pack<T: Element>(
-    layout: &Layout,
+    layout: &IndexMatrix,
     values: &[T],
     grid: &Grid,
     codebook: &[i8],

@@ -54,14 +54,14 @@ impl Width {
 /// shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Layout {
+pub struct IndexMatrix {
     width: Width,
     rows: usize,
     cols: usize,
     groups: usize,
 }
 
-impl Layout {
+impl IndexMatrix {
     /// Divides a matrix into `groups` groups of rows.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Layout {
     /// Divides a matrix into the fewest groups of at most `group_rows` rows, all except the last of the same size.
     ///
     /// # Errors
-    /// Those of [`Layout::new`]; [`PaletteError::Groups`] for groups of no rows.
+    /// Those of [`IndexMatrix::new`]; [`PaletteError::Groups`] for groups of no rows.
     pub const fn with_rows(
         width: Width,
         rows: usize,

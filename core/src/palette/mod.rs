@@ -1,6 +1,6 @@
 //! Palettes: weights as indices of 1 to 8 bits into int8 codebooks that k-means has chosen.
 //!
-//! A matrix is divided into groups of rows ([`Layout`]). A group has a scale, max|x| / 127, which maps its values to
+//! A matrix is divided into groups of rows ([`IndexMatrix`]). A group has a scale, max|x| / 127, which maps its values to
 //! the int8 grid of [`crate::quant::int8::symmetric`], and a codebook of 2^bits entries on the same grid. The entries
 //! have the least possible (weighted) squared error ([`optimal_1d`]). A value is stored as the index of the entry
 //! nearest to its code, and read as `fl(codebook[index] · scale)`.
@@ -14,11 +14,11 @@
 //! fills the rest.
 //!
 //! ```
-//! use tercet_core::palette::{self, Layout, Output, Palette, Width};
+//! use tercet_core::palette::{self, IndexMatrix, Output, Palette, Width};
 //!
 //! // Four rows of eight weights in one group: 2 bits each, four entries and a scale.
 //! let weights: [f32; 32] = core::array::from_fn(|i| [0.5, -1.0, 0.1, 0.55][i * 7 % 4]);
-//! let layout = Layout::new(Width::new(2)?, 4, 8, 1)?;
+//! let layout = IndexMatrix::new(Width::new(2)?, 4, 8, 1)?;
 //! let (mut indices, mut codebook, mut scale) = ([0; 8], [0; 4], [0.0]);
 //! let out = Output { indices: &mut indices, codebooks: &mut codebook, scales: &mut scale };
 //! let mut scratch = [0; 200];
@@ -47,5 +47,5 @@ pub use counts::Counts;
 pub use decode::{MAX_DOT, Palette, Row, decode, decode_row, dot, matvec};
 pub use encode::{Encoded, Output, check, encode, grid};
 pub use error::PaletteError;
-pub use layout::{Layout, Width};
+pub use layout::{IndexMatrix, Width};
 pub use optimal::{MAX_WEIGHT, Optimum, optimal_1d, scratch_len};

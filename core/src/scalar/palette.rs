@@ -3,14 +3,14 @@
 use super::Scalar;
 use crate::engine::PaletteEngine;
 use crate::number::Element;
-use crate::palette::{self, Encoded, Layout, Output, Palette, PaletteError};
+use crate::palette::{self, Encoded, IndexMatrix, Output, Palette, PaletteError};
 
 impl PaletteEngine for Scalar {
     type Error = PaletteError;
 
     fn encode_palette<T: Element>(
         &mut self,
-        layout: &Layout,
+        layout: &IndexMatrix,
         values: &[T],
         importances: &[u32],
         out: Output<'_>,

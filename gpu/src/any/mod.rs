@@ -111,7 +111,7 @@ impl<D: FlowEngine> BlockEngine for AnyEngine<'_, D> {
 
     fn decode_i2_s(
         &mut self,
-        layout: i2_s::Layout,
+        layout: i2_s::Interleave,
         bytes: &[u8],
         out: &mut [f32],
     ) -> Result<(), EngineError> {
@@ -144,13 +144,13 @@ impl<D: FlowEngine> BlockEngine for AnyEngine<'_, D> {
 impl<D: FlowEngine> PaletteEngine for AnyEngine<'_, D> {
     type Error = EngineError;
 
-    fn palette_scratch_len(&self, layout: &palette::Layout) -> usize {
+    fn palette_scratch_len(&self, layout: &palette::IndexMatrix) -> usize {
         any!(AnyEngine, self, engine => engine.palette_scratch_len(layout))
     }
 
     fn encode_palette<T: Element>(
         &mut self,
-        layout: &palette::Layout,
+        layout: &palette::IndexMatrix,
         values: &[T],
         importances: &[u32],
         out: palette::Output<'_>,

@@ -165,8 +165,8 @@ fn products(sums: &[i64], floats: &[f32]) -> Given {
         .collect()
 }
 
-fn palette_layout() -> palette::Layout {
-    palette::Layout::new(Width::new(3).unwrap(), 24, 32, 5).unwrap()
+fn palette_layout() -> palette::IndexMatrix {
+    palette::IndexMatrix::new(Width::new(3).unwrap(), 24, 32, 5).unwrap()
 }
 
 /// Encodes 24 rows of 32 in groups of 5; what `work` gives of the palette follows its indices.

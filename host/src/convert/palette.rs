@@ -4,7 +4,7 @@
 //! and for the counts from which the codebook is chosen, and then for the indices.
 
 use tercet_core::block::Format;
-use tercet_core::palette::{Coder, Layout, Output};
+use tercet_core::palette::{Coder, IndexMatrix, Output};
 use tercet_core::quant::{Grid, Rule, ScaleRule};
 
 use super::codec::Codec;
@@ -33,7 +33,7 @@ pub(crate) const PASSES: u64 = BESIDE.len() as u64;
 pub(super) fn quantize(
     steps: &mut impl ConversionSteps,
     source: &Source<'_>,
-    layout: Layout,
+    layout: IndexMatrix,
     importance: Option<&TensorFile>,
     progress: &dyn Progress,
     sink: &mut Sink<'_>,
@@ -62,7 +62,7 @@ struct Palettes<'a, 's, H> {
     steps: &'a mut H,
     source: &'a Source<'s>,
     importance: Option<Importance<'a>>,
-    layout: Layout,
+    layout: IndexMatrix,
     /// Codebooks of the chunk's groups.
     codebooks: Vec<i8>,
     /// Scales of the chunk's groups.
@@ -116,7 +116,7 @@ impl<H: ConversionSteps> Encoder for Palettes<'_, '_, H> {
 impl<H: ConversionSteps> Palettes<'_, '_, H> {
     /// Returns the layout of the chunk that begins at value `first`, as a separate matrix: whole groups, at least one;
     /// or whole rows of a group; or a part of a row, whose length is a multiple of eight if more of the row follows.
-    fn layout_of_chunk(&self, first: usize) -> Layout {
+    fn layout_of_chunk(&self, first: usize) -> IndexMatrix {
         let (all, width) = (self.layout, self.layout.width());
         let (cols, group_rows) = (all.cols(), all.group_rows());
         let (row, col) = (first / cols, first % cols);
@@ -124,23 +124,28 @@ impl<H: ConversionSteps> Palettes<'_, '_, H> {
         let left = all.rows() - row;
         let made = if all.group_len() <= H::WHOLE_PALETTE {
             match left / group_rows {
-                0 => Layout::new(width, left, cols, 1),
+                0 => IndexMatrix::new(width, left, cols, 1),
                 groups => {
                     let groups = (CHUNK / all.group_len()).clamp(1, groups);
-                    Layout::new(width, groups * group_rows, cols, groups)
+                    IndexMatrix::new(width, groups * group_rows, cols, groups)
                 }
             }
         } else if cols <= CHUNK {
             let rows = (group_rows - row % group_rows).min(left);
-            Layout::new(width, rows.min(CHUNK / cols), cols, 1)
+            IndexMatrix::new(width, rows.min(CHUNK / cols), cols, 1)
         } else {
-            Layout::new(width, 1, CHUNK.min(cols - col), 1)
+            IndexMatrix::new(width, 1, CHUNK.min(cols - col), 1)
         };
         made.expect("a part of a layout is one")
     }
 
     /// Encodes the whole groups of a chunk.
-    fn groups(&mut self, first: usize, chunk: &Layout, indices: &mut [u8]) -> Result<(), Error> {
+    fn groups(
+        &mut self,
+        first: usize,
+        chunk: &IndexMatrix,
+        indices: &mut [u8],
+    ) -> Result<(), Error> {
         let mut codebooks = vec![0; chunk.codebook_len()];
         let mut scales = vec![0.0; chunk.groups()];
         let out = Output {
@@ -159,7 +164,7 @@ impl<H: ConversionSteps> Palettes<'_, '_, H> {
     }
 
     /// Encodes a part of a long group, whose codebook is chosen at its beginning.
-    fn part(&mut self, first: usize, chunk: &Layout, indices: &mut [u8]) -> Result<(), Error> {
+    fn part(&mut self, first: usize, chunk: &IndexMatrix, indices: &mut [u8]) -> Result<(), Error> {
         let matrix = WeightedTensor {
             source: self.source,
             importance: self.importance.as_ref(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tercet_core::block::Format;
-use tercet_core::palette::Layout;
+use tercet_core::palette::IndexMatrix;
 use tercet_core::quant::{Groups, Method, Rule, int8};
 
 use super::codec::Codec;
@@ -50,7 +50,7 @@ pub(crate) enum Action {
     /// Hugging Face BitNet.
     Packed,
     /// Indices, codebooks, scales and the shape.
-    Palette(Layout),
+    Palette(IndexMatrix),
 }
 
 impl Action {
@@ -157,7 +157,7 @@ impl Step<'_> {
 /// Returns the four tensors of a palette; see [`super`].
 fn palette_parts(
     shape: &[usize],
-    layout: Layout,
+    layout: IndexMatrix,
     part: impl Fn(&str, Vec<usize>, DType, u64) -> Part,
 ) -> Vec<Part> {
     let outer = shape.split_last().map_or(&[][..], |(_, outer)| outer);
@@ -285,7 +285,7 @@ fn quantized(
                 Some(Per::Rows(count)) => count,
                 _ => rows,
             };
-            let layout = Layout::with_rows(width, rows, row, group);
+            let layout = IndexMatrix::with_rows(width, rows, row, group);
             let layout = layout.map_err(|error| refuse(error.to_string()))?;
             Ok((Action::Palette(layout), None))
         }

@@ -258,7 +258,7 @@ impl BlockEngine for Threads {
 
     fn decode_i2_s(
         &mut self,
-        layout: i2_s::Layout,
+        layout: i2_s::Interleave,
         bytes: &[u8],
         out: &mut [f32],
     ) -> Result<(), BlockError> {

@@ -1,6 +1,6 @@
 //! BitNet tensors of two-bit codes on rayon's threads.
 
-use tercet_core::block::i2_s::{self, Layout};
+use tercet_core::block::i2_s::{self, Interleave};
 use tercet_core::block::{BlockError, bitnet_hf};
 use tercet_core::number::Element;
 
@@ -12,20 +12,20 @@ use crate::simd::{Ahead, Stores};
 ///
 /// # Example
 /// ```
-/// use tercet_core::block::i2_s::Layout;
+/// use tercet_core::block::i2_s::Interleave;
 /// use tercet_core::engine::BlockEngine;
 /// use tercet_host::parallel::Threads;
 ///
 /// let mut tensor = [0b01_01_01_10; 128 / 4 + 32]; // ones among the last 32 of 128 values, zeros before
 /// tensor[32..36].copy_from_slice(&0.5f32.to_le_bytes());
 /// let mut out = [7.0; 128];
-/// Threads::default().decode_i2_s(Layout::X86x128, &tensor, &mut out)?;
+/// Threads::default().decode_i2_s(Interleave::X86x128, &tensor, &mut out)?;
 /// assert_eq!((out[0], out[96]), (0.0, 0.5));
 /// # Ok::<(), tercet_core::block::BlockError>(())
 /// ```
 pub(super) fn decode_i2_s(
     threads: &Threads,
-    layout: Layout,
+    layout: Interleave,
     bytes: &[u8],
     out: &mut [f32],
 ) -> Result<(), BlockError> {
@@ -36,7 +36,7 @@ pub(super) fn decode_i2_s(
     // The bytes after the codes are a tensor without values: its scale.
     let scale = i2_s::codes(layout, tail, &mut [])?;
     // Whole groups of either layout.
-    let tile = (threads.task().min(out.len()).max(1)).next_multiple_of(Layout::X86x128.group());
+    let tile = (threads.task().min(out.len()).max(1)).next_multiple_of(Interleave::X86x128.group());
     let stores = Stores::of(size_of_val(out));
     let legal = (chunks(codes, tile / 4).zip(chunks_mut(out, tile))).reduce(
         |_, (codes, out)| {

@@ -1,6 +1,6 @@
 //! Chunks of values: in place, restored by an engine, or read by the processor's threads.
 
-use tercet_core::palette::{Layout, Palette, PaletteError};
+use tercet_core::palette::{IndexMatrix, Palette, PaletteError};
 use tercet_core::quant::{Codes, Groups, QuantError, int8};
 use tracing::trace_span;
 
@@ -278,7 +278,7 @@ fn look_up<E: FlowEngine>(
             read.map_err(|group| PaletteError::ScaleNotFinite { group })?;
             continue;
         }
-        let layout = Layout::new(width, rows, len, groups)?;
+        let layout = IndexMatrix::new(width, rows, len, groups)?;
         let scales = stored.scales.as_chunks().0[group..][..groups].iter();
         let scales: Vec<_> = scales.map(|&scale| f32::from_le_bytes(scale)).collect();
         let first = row * stored.layout.row_bytes() + width.bytes(col);

@@ -11,7 +11,7 @@ use tercet_core::engine::{
 };
 use tercet_core::linear::{I8Sym, Layer, LinearError, Rescale};
 use tercet_core::number::{Element, Stats};
-use tercet_core::palette::{self, Layout, Palette, PaletteError};
+use tercet_core::palette::{self, IndexMatrix, Palette, PaletteError};
 use tercet_core::quant::{Applied, Codes, Groups, Plan, QuantError, Rule, ScaleRule};
 use tercet_core::scalar::{Scalar, Tensor};
 use tercet_core::search::Rows;
@@ -151,7 +151,7 @@ impl PaletteEngine for Apart {
 
     fn encode_palette<T: Element>(
         &mut self,
-        layout: &Layout,
+        layout: &IndexMatrix,
         values: &[T],
         importances: &[u32],
         out: palette::Output<'_>,

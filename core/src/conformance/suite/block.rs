@@ -143,7 +143,7 @@ fn random_blocks(format: Format, random: &mut Random, bytes: &mut [u8]) {
 fn i2_s<E: BlockEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();
     let mut random = Random::new(8);
-    for layout in [i2_s::Layout::X86x128, i2_s::Layout::Arm64] {
+    for layout in [i2_s::Interleave::X86x128, i2_s::Interleave::Arm64] {
         let mut bytes = [0u8; 64 + 32];
         for byte in bytes.iter_mut().take(64) {
             // Only codes 0 to 2; the test of code 3 is below.

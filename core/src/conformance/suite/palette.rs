@@ -3,7 +3,7 @@
 use super::{Digest, input};
 use crate::engine::PaletteEngine;
 use crate::number::Random;
-use crate::palette::{Layout, Output, Palette, Width, optimal_1d, scratch_len};
+use crate::palette::{IndexMatrix, Output, Palette, Width, optimal_1d, scratch_len};
 
 /// Number of values of the largest matrix: small enough for the scratch of its search.
 const VALUES: usize = 24;
@@ -60,7 +60,8 @@ fn encoding<E: PaletteEngine>(engine: &mut E, width: Width) -> u64 {
     }
     for (seed, family) in (31..).zip(input::FAMILIES) {
         for (rows, cols, group_rows) in SHAPES {
-            let Some(layout) = digest.outcome(Layout::with_rows(width, rows, cols, group_rows))
+            let Some(layout) =
+                digest.outcome(IndexMatrix::with_rows(width, rows, cols, group_rows))
             else {
                 continue;
             };
@@ -77,7 +78,7 @@ fn encoding<E: PaletteEngine>(engine: &mut E, width: Width) -> u64 {
         }
     }
     let spoiled = [1.0, f32::NAN, 2.0, 3.0];
-    if let Ok(layout) = Layout::new(width, 1, 4, 1) {
+    if let Ok(layout) = IndexMatrix::new(width, 1, 4, 1) {
         encode_into(engine, &layout, &spoiled, &[], &mut digest);
     }
     digest.value()
@@ -87,7 +88,7 @@ fn encoding<E: PaletteEngine>(engine: &mut E, width: Width) -> u64 {
 #[inline(never)]
 fn encode_into<E: PaletteEngine>(
     engine: &mut E,
-    layout: &Layout,
+    layout: &IndexMatrix,
     values: &[f32],
     importances: &[u32],
     digest: &mut Digest,
@@ -136,7 +137,7 @@ fn random_palette(
         *entry = random.next_u64() as i8;
     }
     for scales in [[0.0123, 3.0e36], [1.0e-45, 0.0], [1.0, f32::INFINITY]] {
-        let Ok(layout) = Layout::with_rows(width, 3, cols, 2) else {
+        let Ok(layout) = IndexMatrix::with_rows(width, 3, cols, 2) else {
             continue;
         };
         let (Some(indices), Some(codebooks)) = (

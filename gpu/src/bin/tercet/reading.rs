@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::builder::TypedValueParser;
 use tercet_core::block::bitnet_hf::WeightScale;
-use tercet_core::block::i2_s::Layout;
+use tercet_core::block::i2_s::Interleave;
 use tercet_host::{Reading, TensorFile};
 
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     weight_scale: WeightScale,
     /// The layout of I2_S tensors, named by the machine that their file was made for; without it they are not read
     #[arg(long, value_name = "LAYOUT", value_parser = i2_s())]
-    i2_s: Option<Layout>,
+    i2_s: Option<Interleave>,
 }
 
 impl Arguments {
@@ -41,6 +41,6 @@ pub(crate) fn weight_scale() -> impl TypedValueParser<Value = WeightScale> {
     ])
 }
 
-fn i2_s() -> impl TypedValueParser<Value = Layout> {
-    words(&[("x86", Layout::X86x128), ("arm", Layout::Arm64)])
+fn i2_s() -> impl TypedValueParser<Value = Interleave> {
+    words(&[("x86", Interleave::X86x128), ("arm", Interleave::Arm64)])
 }

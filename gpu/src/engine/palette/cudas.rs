@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tercet_core::engine::{PaletteEngine, Refused};
 use tercet_core::number::Element;
-use tercet_core::palette::{self, Encoded, Layout, Output, Palette, PaletteError};
+use tercet_core::palette::{self, Encoded, IndexMatrix, Output, Palette, PaletteError};
 
 use super::{DevicePalette, check_dot, expect, layout_of, part, rows_of};
 use crate::engine::cudas::cut;
@@ -13,13 +13,13 @@ use crate::engine::{Cuda, CudaError, Cudas, DeviceBuffer};
 /// A palette over several devices, each of which keeps some groups of rows.
 #[derive(Debug)]
 pub struct CudasPalette {
-    layout: Layout,
+    layout: IndexMatrix,
     parts: Vec<DevicePalette>,
 }
 
 impl CudasPalette {
     /// Returns rows, columns, groups and bits.
-    pub const fn layout(&self) -> Layout {
+    pub const fn layout(&self) -> IndexMatrix {
         self.layout
     }
 
@@ -114,7 +114,7 @@ impl Cudas {
     /// Returns shares of whole groups, the rows of each, and their part of `out` with `each` elements per row.
     fn groups<'o, T>(
         &self,
-        layout: &Layout,
+        layout: &IndexMatrix,
         out: &'o mut [T],
         each: usize,
     ) -> Vec<(Range<usize>, &'o mut [T])> {
@@ -130,13 +130,13 @@ impl PaletteEngine for Cudas {
     type Error = CudaError;
 
     /// The host side of each device has its own scratch.
-    fn palette_scratch_len(&self, _: &Layout) -> usize {
+    fn palette_scratch_len(&self, _: &IndexMatrix) -> usize {
         0
     }
 
     fn encode_palette<T: Element>(
         &mut self,
-        layout: &Layout,
+        layout: &IndexMatrix,
         values: &[T],
         importances: &[u32],
         out: Output<'_>,

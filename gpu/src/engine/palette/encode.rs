@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tercet_core::number::{Element, Kind};
-use tercet_core::palette::{self, Coder, Counts, Encoded, Layout, Output, PaletteError};
+use tercet_core::palette::{self, Coder, Counts, Encoded, IndexMatrix, Output, PaletteError};
 use tercet_core::quant::{Grid, int8};
 
 use super::{by_groups, layout_of, rows_of};
@@ -22,7 +22,7 @@ const CODES: usize = 256;
 /// As [`palette::encode`], in as many parts as the memory requires.
 pub(super) fn encode<T: Element>(
     cuda: &mut Cuda,
-    layout: &Layout,
+    layout: &IndexMatrix,
     values: &[T],
     importances: &[u32],
     out: Output<'_>,
@@ -68,7 +68,7 @@ pub(super) fn encode<T: Element>(
 
 /// Some groups of a matrix, and the index of their first value.
 struct Part<'a, T> {
-    layout: Layout,
+    layout: IndexMatrix,
     values: &'a [T],
     importances: &'a [u32],
     first: usize,

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use tercet_core::engine::PaletteEngine;
 use tercet_core::number::Element;
-use tercet_core::palette::{Encoded, Layout, MAX_DOT, Output, Palette, PaletteError};
+use tercet_core::palette::{Encoded, IndexMatrix, MAX_DOT, Output, Palette, PaletteError};
 
 use super::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Grid};
 
@@ -23,7 +23,7 @@ const WAVES: u32 = 8;
 /// An encoded matrix on a device.
 ///
 /// ```
-/// use tercet_core::palette::{Layout, Palette, Width};
+/// use tercet_core::palette::{IndexMatrix, Palette, Width};
 /// use tercet_gpu::engine::{Cuda, CudaError};
 ///
 /// fn restore(palette: &Palette<'_>) -> Result<Vec<f32>, CudaError> {
@@ -37,7 +37,7 @@ const WAVES: u32 = 8;
 /// }
 ///
 /// // Indices 0, 3, 2, 1 in two bits each, the first in the lowest.
-/// let layout = Layout::new(Width::new(2)?, 1, 4, 1)?;
+/// let layout = IndexMatrix::new(Width::new(2)?, 1, 4, 1)?;
 /// let palette = Palette { layout, indices: &[0b01_10_11_00], codebooks: &[-90, -20, 15, 100], scales: &[0.5] };
 /// match restore(&palette) {
 ///     Ok(values) => assert_eq!(values, [-45.0, 50.0, 7.5, -10.0]),
@@ -47,7 +47,7 @@ const WAVES: u32 = 8;
 /// ```
 #[derive(Debug)]
 pub struct DevicePalette {
-    layout: Layout,
+    layout: IndexMatrix,
     indices: DeviceBuffer<u8>,
     codebooks: DeviceBuffer<i8>,
     scales: DeviceBuffer<f32>,
@@ -55,7 +55,7 @@ pub struct DevicePalette {
 
 impl DevicePalette {
     /// Returns rows, columns, groups and bits.
-    pub const fn layout(&self) -> Layout {
+    pub const fn layout(&self) -> IndexMatrix {
         self.layout
     }
 }
@@ -164,15 +164,15 @@ const fn expect(expected: usize, found: usize) -> Result<(), PaletteError> {
 }
 
 /// Returns the rows of some groups of a matrix.
-fn rows_of(layout: &Layout, groups: &Range<usize>) -> Range<usize> {
+fn rows_of(layout: &IndexMatrix, groups: &Range<usize>) -> Range<usize> {
     let end = groups.end.saturating_mul(layout.group_rows());
     groups.start * layout.group_rows()..end.min(layout.rows())
 }
 
 /// Returns the layout of only some groups.
-fn layout_of(layout: &Layout, groups: &Range<usize>) -> Result<Layout, PaletteError> {
+fn layout_of(layout: &IndexMatrix, groups: &Range<usize>) -> Result<IndexMatrix, PaletteError> {
     let rows = rows_of(layout, groups).len();
-    Layout::new(layout.width(), rows, layout.cols(), groups.len())
+    IndexMatrix::new(layout.width(), rows, layout.cols(), groups.len())
 }
 
 /// Returns some groups of an encoded matrix.
@@ -190,7 +190,7 @@ fn part<'a>(palette: &Palette<'a>, groups: &Range<usize>) -> Result<Palette<'a>,
 }
 
 /// First all groups, at least one.
-const fn by_groups(layout: &Layout) -> Chunks {
+const fn by_groups(layout: &IndexMatrix) -> Chunks {
     Chunks {
         most: layout.groups(),
         least: 1,
@@ -203,7 +203,7 @@ impl PaletteEngine for Cuda {
 
     fn encode_palette<T: Element>(
         &mut self,
-        layout: &Layout,
+        layout: &IndexMatrix,
         values: &[T],
         importances: &[u32],
         out: Output<'_>,

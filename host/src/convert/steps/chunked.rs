@@ -334,7 +334,7 @@ impl<E: FlowEngine> ConversionSteps for ChunkedSteps<'_, E> {
     fn palette(
         &mut self,
         matrix: &WeightedTensor<'_, '_>,
-        layout: &palette::Layout,
+        layout: &palette::IndexMatrix,
         out: palette::Output<'_>,
     ) -> Result<Encoded, Error> {
         let chunk = Span {

@@ -73,7 +73,7 @@ pub(super) trait ConversionSteps: Send {
     fn palette(
         &mut self,
         matrix: &WeightedTensor<'_, '_>,
-        layout: &palette::Layout,
+        layout: &palette::IndexMatrix,
         out: palette::Output<'_>,
     ) -> Result<Encoded, Error>;
 

@@ -154,7 +154,7 @@ impl ConversionSteps for TiledSteps {
     fn palette(
         &mut self,
         matrix: &WeightedTensor<'_, '_>,
-        layout: &palette::Layout,
+        layout: &palette::IndexMatrix,
         out: palette::Output<'_>,
     ) -> Result<Encoded, Error> {
         encode(Backend::default(), layout, matrix, out, PALETTE_TILE)

@@ -1,7 +1,7 @@
 //! Palettes: encode, decode, multiply.
 
 use tercet_core::engine::PaletteEngine;
-use tercet_core::palette::{self, Layout, Output, Palette, PaletteError, Width};
+use tercet_core::palette::{self, IndexMatrix, Output, Palette, PaletteError, Width};
 
 use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
@@ -27,7 +27,7 @@ pub(in crate::measure) enum Part {
 /// A matrix of one group.
 #[derive(Clone)]
 pub(in crate::measure) struct Coded {
-    layout: Layout,
+    layout: IndexMatrix,
     indices: Vec<u8>,
     codebook: Vec<i8>,
     scale: [f32; 1],
@@ -44,7 +44,7 @@ impl Coded {
         cols: usize,
     ) -> (LeastWork, Self) {
         let width = legal(Width::new(bits));
-        let layout = legal(Layout::new(width, rows, cols, 1));
+        let layout = legal(IndexMatrix::new(width, rows, cols, 1));
         let mut this = Self {
             indices: vec![0; layout.index_bytes()],
             codebook: vec![0; layout.codebook_len()],
@@ -139,7 +139,7 @@ impl Operation for Coded {
 
 fn encode(
     engine: &mut impl PaletteEngine<Error = PaletteError>,
-    layout: &Layout,
+    layout: &IndexMatrix,
     values: &[f32],
     out: Output<'_>,
     scratch: &mut [u64],

@@ -2,7 +2,7 @@
 
 use tercet_core::number::{Element, Stats};
 use tercet_core::palette::{
-    self, Coder, Counts, Encoded, Layout, Output, PaletteError, scratch_len,
+    self, Coder, Counts, Encoded, IndexMatrix, Output, PaletteError, scratch_len,
 };
 use tercet_core::quant::{Grid, Plan};
 
@@ -21,7 +21,7 @@ const WINDOW: usize = 64;
 /// Encodes a matrix as [`palette::encode`] does and with its errors; groups of more than `tile` values are split.
 pub(crate) fn encode<M: Matrix>(
     backend: Backend,
-    layout: &Layout,
+    layout: &IndexMatrix,
     matrix: &M,
     out: Output<'_>,
     tile: usize,
@@ -99,7 +99,7 @@ pub(crate) struct Group<'a, M> {
     /// Number of its values.
     pub(crate) len: usize,
     pub(crate) backend: Backend,
-    pub(crate) layout: &'a Layout,
+    pub(crate) layout: &'a IndexMatrix,
     pub(crate) matrix: &'a M,
 }
 

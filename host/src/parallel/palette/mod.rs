@@ -4,7 +4,7 @@ mod encode;
 
 use tercet_core::engine::PaletteEngine;
 use tercet_core::number::Element;
-use tercet_core::palette::{self, Encoded, Layout, MAX_DOT, Output, Palette, PaletteError};
+use tercet_core::palette::{self, Encoded, IndexMatrix, MAX_DOT, Output, Palette, PaletteError};
 
 pub(crate) use encode::{Group, encode};
 
@@ -49,7 +49,7 @@ pub(crate) fn moved(error: PaletteError, first: usize) -> PaletteError {
 
 /// Returns values and bytes of a line: a whole group if its rows fill their bytes, so that they are contiguous,
 /// otherwise a row.
-fn lines(layout: &Layout) -> (usize, usize) {
+fn lines(layout: &IndexMatrix) -> (usize, usize) {
     let rows = match layout.cols() % 8 * usize::from(layout.width().bits()) % 8 {
         0 => layout.group_rows(),
         _ => 1,
@@ -61,13 +61,13 @@ impl PaletteEngine for Threads {
     type Error = PaletteError;
 
     /// Each thread has its own scratch.
-    fn palette_scratch_len(&self, _: &Layout) -> usize {
+    fn palette_scratch_len(&self, _: &IndexMatrix) -> usize {
         0
     }
 
     fn encode_palette<T: Element>(
         &mut self,
-        layout: &Layout,
+        layout: &IndexMatrix,
         values: &[T],
         importances: &[u32],
         out: Output<'_>,

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::convert::Infallible;
 
-use tercet_core::block::i2_s::Layout;
+use tercet_core::block::i2_s::Interleave;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::activations::Norm;
@@ -217,7 +217,7 @@ impl Backend {
     /// Does the same for whole groups of I2_S.
     pub(crate) fn decode_groups(
         self,
-        layout: Layout,
+        layout: Interleave,
         bytes: &[u8],
         unit: f32,
         out: &mut [f32],

@@ -2,7 +2,7 @@
 
 use tercet_core::block::{self, bitnet_hf, bitnet_hf::WeightScale};
 use tercet_core::f16;
-use tercet_core::palette::{self, Layout, Width};
+use tercet_core::palette::{self, IndexMatrix, Width};
 use tercet_host::{DType, Tensor, TensorFile};
 
 use super::network::{Layer, Network, Paletted, Stored};
@@ -60,7 +60,7 @@ fn paletted(model: &TensorFile, tensor: &Tensor<'_>) -> Result<Paletted, Failure
     };
     let bits = codebooks.row().trailing_zeros() as u8;
     let groups = codebooks.values() / codebooks.row();
-    let layout = Width::new(bits).and_then(|width| Layout::new(width, rows, cols, groups));
+    let layout = Width::new(bits).and_then(|width| IndexMatrix::new(width, rows, cols, groups));
     Ok(Paletted {
         layout: layout.map_err(Failure::new)?,
         indices: tensor.bytes.to_vec(),

@@ -3,7 +3,7 @@
 use tercet_core::block::{self, Format};
 use tercet_core::linear::{self, I8Sym, LinearError, Matrix};
 use tercet_core::number::round;
-use tercet_core::palette::{self, Layout, Palette};
+use tercet_core::palette::{self, IndexMatrix, Palette};
 
 use crate::failure::Failure;
 
@@ -23,7 +23,7 @@ pub(crate) enum Stored {
 /// A matrix of indices with its codebooks and scales.
 #[derive(Clone, Debug)]
 pub(crate) struct Paletted {
-    pub(crate) layout: Layout,
+    pub(crate) layout: IndexMatrix,
     pub(crate) indices: Vec<u8>,
     pub(crate) codebooks: Vec<i8>,
     pub(crate) scales: Vec<f32>,
