@@ -39,7 +39,7 @@ use crate::gguf::Reader;
 use crate::linear::Matrix;
 use crate::linear::network::{LayerSize, Network, NetworkError};
 use crate::model::tokenizer::{Encoding, Tokenizer, Vocabulary};
-use crate::model::{Layer, Model, Values};
+use crate::model::{DecoderLayer, Model, Values};
 
 /// Largest number of layers of a network that this module reads.
 const MAX_LAYERS: usize = 64;
@@ -98,10 +98,10 @@ pub const OUTPUTS: usize = {};
 pub fn model(file: &[u8], prompt: &[u8]) -> Result<String, Box<dyn Error>> {
     let reader = Reader::new(file)?;
     let (layers, steps) = Model::lengths(&reader)?;
-    let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+    let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
     let model = Model::new(&reader, &mut layers, &mut steps)?;
     let mut matrices: Vec<LayerSize> = Vec::new();
-    let weights = model.layers().iter().flat_map(Layer::weights);
+    let weights = model.layers().iter().flat_map(DecoderLayer::weights);
     for weights in weights.chain([model.head()]) {
         let Values::Blocks(layer) = &weights.values else {
             return Err(

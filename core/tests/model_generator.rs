@@ -3,7 +3,7 @@
 use tercet_core::gguf::Reader;
 use tercet_core::linear::network::LayerSize;
 use tercet_core::model::{
-    Cache, CacheShape, CacheType, Codes, Draws, End, Event, Generator, Layer, Memory, Model,
+    Cache, CacheShape, CacheType, Codes, DecoderLayer, Draws, End, Event, Generator, Memory, Model,
     ModelError, Needs, PAGE, Pattern, Place, Row, Sampler, Sequence, Values, decode,
 };
 use tercet_core::scalar::Scalar;
@@ -84,7 +84,7 @@ impl Room {
 
 fn with_model<T>(run: impl FnOnce(&Model<'_, '_>) -> T) -> T {
     let reader = Reader::new(TERNARY).unwrap();
-    let (mut layers, mut steps) = ([Layer::EMPTY; 2], [0; 2]);
+    let (mut layers, mut steps) = ([DecoderLayer::EMPTY; 2], [0; 2]);
     run(&Model::new(&reader, &mut layers, &mut steps).unwrap())
 }
 
@@ -282,7 +282,7 @@ fn what_fails_is_told_once_and_ends_the_text() {
 fn sizes_alone_tell_what_a_model_needs() {
     with_model(|model| {
         let mut matrices = Vec::new();
-        let all = model.layers().iter().flat_map(Layer::weights);
+        let all = model.layers().iter().flat_map(DecoderLayer::weights);
         for weights in all.chain([model.head()]) {
             let Values::Blocks(layer) = &weights.values else {
                 panic!("a matrix of floats")

@@ -5,8 +5,8 @@ use tercet_core::conformance;
 use tercet_core::gguf::Reader;
 use tercet_core::model::gate::steps;
 use tercet_core::model::{
-    Cache, CacheShape, CacheType, Codes, Gate, Layer, Memory, Model, ModelError, NLL_UNIT, Needs,
-    PAGE, PageCodes, Pattern, Place, Row, Sampler, Sequence, Step, argmax, decode, nll,
+    Cache, CacheShape, CacheType, Codes, DecoderLayer, Gate, Memory, Model, ModelError, NLL_UNIT,
+    Needs, PAGE, PageCodes, Pattern, Place, Row, Sampler, Sequence, Step, argmax, decode, nll,
 };
 use tercet_core::number::{counter, exp2_neg};
 use tercet_core::scalar::Scalar;
@@ -43,7 +43,7 @@ impl Run {
 fn with<T>(file: &[u8], run: Run, work: impl FnOnce(&mut dyn FnMut(Ask<'_>) -> Answer) -> T) -> T {
     let file = Reader::new(file).unwrap();
     let (layers, steps) = Model::lengths(&file).unwrap();
-    let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+    let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
     let model = Model::new(&file, &mut layers, &mut steps).unwrap();
     let shape = CacheShape::new(model.config(), run.kind);
     let own = Sequence::pages(run.pattern, run.context, run.chunk);
@@ -644,7 +644,7 @@ fn steps_that_cannot_be_taken_are_refused_and_change_nothing() {
 #[test]
 fn too_little_memory_is_named() {
     let file = Reader::new(TERNARY).unwrap();
-    let (mut layers, mut steps) = ([Layer::EMPTY; 2], [0; 2]);
+    let (mut layers, mut steps) = ([DecoderLayer::EMPTY; 2], [0; 2]);
     let few = Model::new(&file, &mut layers[..1], &mut steps).map(drop);
     assert_eq!(few, Err(ModelError::Layers { found: 2, max: 1 }));
     let room = |memory, needed, found| ModelError::Room {

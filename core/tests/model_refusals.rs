@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use tercet_core::gguf::{Reader, Sink, TensorSpec, TensorType, Value, Writer};
-use tercet_core::model::{Config, Layer, Model, ModelError, Pattern};
+use tercet_core::model::{Config, DecoderLayer, Model, ModelError, Pattern};
 
 const TERNARY: &[u8] = include_bytes!("../src/conformance/models/ternary.gguf");
 const LLAMA: &[u8] = include_bytes!("../src/conformance/models/llama.gguf");
@@ -100,7 +100,7 @@ impl<'a> Draft<'a> {
     fn config(&self) -> Config {
         let file = self.write();
         let file = Reader::new(&file).unwrap();
-        let (mut layers, mut steps) = ([Layer::EMPTY; 2], [0; 2]);
+        let (mut layers, mut steps) = ([DecoderLayer::EMPTY; 2], [0; 2]);
         let model = Model::new(&file, &mut layers, &mut steps).unwrap();
         *model.config()
     }
@@ -118,7 +118,7 @@ fn refusal(file: &[u8]) -> Option<ModelError> {
     };
     // So that what is allocated for a file is no more than the file's size times some number.
     assert!(layers <= file.tensors().len() && steps <= 256);
-    let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+    let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
     Model::new(&file, &mut layers, &mut steps).err()
 }
 

@@ -4,8 +4,8 @@ use tercet_core::block::{self, Format};
 use tercet_core::f16;
 use tercet_core::gguf::Reader;
 use tercet_core::model::{
-    self, Cache, CacheShape, CacheType, Codes, Layer, Model, ModelError, Pattern, Place, Sequence,
-    Step, nll,
+    self, Cache, CacheShape, CacheType, Codes, DecoderLayer, Model, ModelError, Pattern, Place,
+    Sequence, Step, nll,
 };
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
@@ -80,7 +80,7 @@ type Found = Result<Result<(i64, Vec<i64>), Fault>, ModelError>;
 fn step(file: &[u8], batch: &Batch<'_>, setting: Setting) -> Found {
     let file = Reader::new(file).unwrap();
     let (layers, steps) = Model::lengths(&file).unwrap();
-    let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+    let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
     let model = Model::new(&file, &mut layers, &mut steps).unwrap();
     let shapes = Shapes::new(model.config());
     let (codes, scales, rows) = match file.tensor("blk.0.attn_sub_norm.weight") {
@@ -215,7 +215,7 @@ fn layers_computed_twice_give_the_same() {
 fn the_cost_is_that_of_the_model_s_logits() {
     let text = text(9);
     let file = Reader::new(TERNARY).unwrap();
-    let (mut layers, mut steps) = ([Layer::EMPTY; 2], [0; 2]);
+    let (mut layers, mut steps) = ([DecoderLayer::EMPTY; 2], [0; 2]);
     let model = Model::new(&file, &mut layers, &mut steps).unwrap();
     let shape = CacheShape::new(model.config(), CacheType::Int8);
     let (mut keys, mut values) = (vec![0; shape.codes()], vec![0; shape.codes()]);
@@ -412,7 +412,7 @@ fn too_little_memory_is_named_with_what_it_lacks() {
 #[test]
 fn tensors_lie_one_after_another_in_the_file_s_order() {
     let file = Reader::new(TERNARY).unwrap();
-    let (mut layers, mut steps) = ([Layer::EMPTY; 2], [0; 2]);
+    let (mut layers, mut steps) = ([DecoderLayer::EMPTY; 2], [0; 2]);
     let model = Model::new(&file, &mut layers, &mut steps).unwrap();
     let shapes = Shapes::new(model.config());
     let tensors: Vec<Tensor> = shapes.iter().collect();

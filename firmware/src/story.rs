@@ -7,8 +7,8 @@ use tercet_core::conformance::Digest;
 use tercet_core::gguf::{GgufError, Reader};
 use tercet_core::model::tokenizer::{Decoder, Pieces, Specials, TokenizerError, Vocabulary};
 use tercet_core::model::{
-    Cache, CacheShape, Codes, Draws, End, Event, Generator, Layer, Memory as ModelMemory, Model,
-    ModelError, Needs, Pattern, Place, Sampler, Sequence,
+    Cache, CacheShape, Codes, DecoderLayer, Draws, End, Event, Generator, Memory as ModelMemory,
+    Model, ModelError, Needs, Pattern, Place, Sampler, Sequence,
 };
 use tercet_core::scalar::Only;
 
@@ -171,7 +171,7 @@ pub fn write_file(
     told: &mut dyn FnMut(Told<'_>),
 ) -> Result<u64, Error> {
     let reader = Reader::new(file)?;
-    let mut layers = [Layer::EMPTY; CONFIG.layers];
+    let mut layers = [DecoderLayer::EMPTY; CONFIG.layers];
     let model = Model::new(&reader, &mut layers, &mut memory.steps)?;
     let vocabulary = Vocabulary::new(&reader, file)?;
     let mut decoder = Decoder::new(

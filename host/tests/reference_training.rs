@@ -8,8 +8,8 @@ use tercet_core::block::{self, Format};
 use tercet_core::f16;
 use tercet_core::gguf::Reader;
 use tercet_core::model::{
-    Cache, CacheShape, CacheType, Codes, Layer, Memory as ModelMemory, Model, Pattern, Place,
-    Sequence,
+    Cache, CacheShape, CacheType, Codes, DecoderLayer, Memory as ModelMemory, Model, Pattern,
+    Place, Sequence,
 };
 use tercet_core::number::Random;
 use tercet_core::train::{
@@ -212,7 +212,7 @@ fn equals_numpy(python: &Path, parameters: Parameters, seed: u64) {
     let file = fs::read(path("model")).unwrap();
     let reader = Reader::new(&file).unwrap();
     let (layers, steps) = Model::lengths(&reader).unwrap();
-    let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+    let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
     let model = Model::new(&reader, &mut layers, &mut steps).unwrap();
     let shapes = Shapes::new(model.config());
     let weights = Weights::of(&reader, &shapes);

@@ -61,13 +61,13 @@ enum Next {
 /// ```
 /// use tercet_core::gguf::Reader;
 /// use tercet_core::model::{
-///     Cache, CacheShape, Codes, Draws, End, Event, Generator, Layer, Memory, Model, Needs, Pattern, Place, Sampler, Sequence,
+///     Cache, CacheShape, Codes, Draws, End, Event, Generator, DecoderLayer, Memory, Model, Needs, Pattern, Place, Sampler, Sequence,
 /// };
 /// use tercet_core::scalar::Scalar;
 ///
 /// let bytes = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/conformance/models/ternary.gguf"));
 /// let file = Reader::new(bytes)?;
-/// let (mut layers, mut steps) = ([Layer::EMPTY; 2], [0; 2]);
+/// let (mut layers, mut steps) = ([DecoderLayer::EMPTY; 2], [0; 2]);
 /// let model = Model::new(&file, &mut layers, &mut steps)?;
 /// let (config, context) = (model.config(), 64);
 /// let (shape, needs) = (CacheShape::new(config, config.cache), Needs::of(&Scalar, &model, Pattern::FULL, context, 1)?);

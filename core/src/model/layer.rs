@@ -2,7 +2,7 @@
 
 use super::memory::{Gates, Heads, Vectors};
 use super::pass::Pass;
-use super::{Cache, Layer, Sequence, Step};
+use super::{Cache, DecoderLayer, Sequence, Step};
 use crate::engine::ModelEngine;
 
 /// Values of a layer's forward pass that the backward pass needs: one row per row of the pass.
@@ -34,7 +34,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     /// Passes the residuals of all rows through a layer, in place.
     pub(crate) fn layer<T: Tape>(
         &mut self,
-        (index, layer): (usize, &Layer<'_>),
+        (index, layer): (usize, &DecoderLayer<'_>),
         (cache, sequences): (&mut Cache<'_>, &[Sequence<'_>]),
         vectors: &mut Vectors<'_>,
         tape: &mut T,

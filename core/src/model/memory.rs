@@ -3,7 +3,7 @@
 use super::cache::PAGE;
 use super::weights::{Values, Weights};
 use super::work::Work;
-use super::{Config, Layer, Model, ModelError, Pattern, Sequence, Step};
+use super::{Config, DecoderLayer, Model, ModelError, Pattern, Sequence, Step};
 use crate::engine::LinearEngine;
 use crate::engine::{GROUP, PART};
 use crate::linear::network::LayerSize;
@@ -424,7 +424,7 @@ pub(crate) const fn enough(parts: &[(&'static str, usize, usize)]) -> Result<(),
 impl<'a> Model<'a, '_> {
     /// Returns every matrix that a step multiplies by.
     pub(crate) fn all_weights(&self) -> impl Iterator<Item = &Weights<'a>> {
-        let layers = self.layers().iter().flat_map(Layer::weights);
+        let layers = self.layers().iter().flat_map(DecoderLayer::weights);
         layers.chain([self.head()])
     }
 }

@@ -24,7 +24,7 @@
 //! ```
 //! use tercet_core::gguf::Reader;
 //! use tercet_core::model::{
-//!     Cache, CacheShape, Codes, Layer, Memory, Model, Needs, Pattern, Place, Row, Sampler, Sequence, decode,
+//!     Cache, CacheShape, Codes, DecoderLayer, Memory, Model, Needs, Pattern, Place, Row, Sampler, Sequence, decode,
 //! };
 //! use tercet_core::scalar::Scalar;
 //!
@@ -32,7 +32,7 @@
 //! let bytes = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/conformance/models/ternary.gguf"));
 //! let file = Reader::new(bytes)?;
 //! let (layers, steps) = Model::lengths(&file)?;
-//! let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+//! let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
 //! let model = Model::new(&file, &mut layers, &mut steps)?;
 //!
 //! // Sizes come first: here of one sequence of at most 64 positions, in steps of at most 3 rows.
@@ -114,5 +114,5 @@ pub use nll::{NLL_UNIT, nll};
 pub use rope::{Rope, rotate};
 pub use sample::{Sampler, argmax};
 pub use sequence::Sequence;
-pub use view::{Layer, Model};
+pub use view::{DecoderLayer, Model};
 pub use weights::{FloatMatrix, FloatType, Values, Weights};

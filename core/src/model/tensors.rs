@@ -1,6 +1,6 @@
 //! Assigns the tensors of a file to their places, by name.
 
-use super::view::Layer;
+use super::view::DecoderLayer;
 use super::weights::{FloatMatrix, FloatType, Values, Weights, floats};
 use super::{Architecture, Config, ModelError};
 use crate::block::Format;
@@ -102,7 +102,7 @@ fn whole(info: &TensorInfo<'_>) -> bool {
 pub(super) fn place<'a>(
     file: &Reader<'a>,
     config: &mut Config,
-    layers: &mut [Layer<'a>],
+    layers: &mut [DecoderLayer<'a>],
 ) -> Result<Outside<'a>, ModelError> {
     let mut outside = Outside::default();
     for (number, info) in (0..).zip(file.tensors()) {
@@ -171,7 +171,7 @@ impl<'a> Outside<'a> {
 
 /// Assigns a tensor of a layer; false if it has no place or occurred before.
 fn take<'a>(
-    layer: &mut Layer<'a>,
+    layer: &mut DecoderLayer<'a>,
     name: &str,
     found: impl Fn(&'static str) -> Found<'a>,
     config: &Config,

@@ -8,7 +8,7 @@ use crate::gguf::Reader;
 /// The tensors of a layer. Norms are f32, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Layer<'a> {
+pub struct DecoderLayer<'a> {
     /// Gains of the norm before attention.
     pub attention_norm: &'a [u8],
     /// Matrix from the residual to queries.
@@ -33,7 +33,7 @@ pub struct Layer<'a> {
     pub down: Weights<'a>,
 }
 
-impl<'a> Layer<'a> {
+impl<'a> DecoderLayer<'a> {
     /// A layer without tensors.
     pub const EMPTY: Self = Self {
         attention_norm: &[],
@@ -69,7 +69,7 @@ impl<'a> Layer<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'a, 'l> {
     config: Config,
-    layers: &'l [Layer<'a>],
+    layers: &'l [DecoderLayer<'a>],
     embedding: Weights<'a>,
     norm: &'a [u8],
     head: Weights<'a>,
@@ -101,7 +101,7 @@ impl<'a, 'l> Model<'a, 'l> {
     #[inline(never)]
     pub fn new(
         file: &Reader<'a>,
-        layers: &'l mut [Layer<'a>],
+        layers: &'l mut [DecoderLayer<'a>],
         steps: &'l mut [u64],
     ) -> Result<Self, ModelError> {
         let mut config = Config::read(file)?;
@@ -112,7 +112,7 @@ impl<'a, 'l> Model<'a, 'l> {
         let layers = layers
             .get_mut(..found)
             .ok_or(ModelError::Layers { found, max })?;
-        layers.fill(Layer::EMPTY);
+        layers.fill(DecoderLayer::EMPTY);
         let outside = tensors::place(file, &mut config, layers)?;
         let (needed, found) = (config.head / 2, steps.len());
         let steps = steps.get_mut(..needed).ok_or(ModelError::Room {
@@ -131,7 +131,7 @@ impl<'a, 'l> Model<'a, 'l> {
 
     fn from_parts(
         config: Config,
-        layers: &'l [Layer<'a>],
+        layers: &'l [DecoderLayer<'a>],
         outside: Outside<'a>,
         steps: &'l [u64],
     ) -> Result<Self, ModelError> {
@@ -188,7 +188,7 @@ impl<'a, 'l> Model<'a, 'l> {
     }
 
     /// Returns the layers.
-    pub const fn layers(&self) -> &'l [Layer<'a>] {
+    pub const fn layers(&self) -> &'l [DecoderLayer<'a>] {
         self.layers
     }
 
@@ -222,7 +222,7 @@ impl<'a, 'l> Model<'a, 'l> {
 }
 
 /// Fails with the first tensor that a layer lacks.
-fn complete(layer: &Layer<'_>, sub_norms: bool) -> Result<(), &'static str> {
+fn complete(layer: &DecoderLayer<'_>, sub_norms: bool) -> Result<(), &'static str> {
     let norms = [
         (layer.attention_norm, true, "attn_norm.weight"),
         (layer.feed_forward_norm, true, "ffn_norm.weight"),

@@ -9,7 +9,8 @@ use super::step::{Batch, Fault, Loss};
 use super::{GROUP, Inputs, Part, Shapes};
 use crate::engine::{TrainEngine, WeightScratch};
 use crate::model::{
-    Cache, Gates, Heads, Layer, Pass, Rope, Sequence, Step, Vectors, Weights, add, copy, symmetric,
+    Cache, DecoderLayer, Gates, Heads, Pass, Rope, Sequence, Step, Vectors, Weights, add, copy,
+    symmetric,
 };
 use crate::quant::activations::Norm;
 
@@ -126,7 +127,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
     /// Computes the gradients of a layer's input from those of its output, in place in `dx`.
     pub(super) fn layer(
         &mut self,
-        (index, layer): (usize, &Layer<'_>),
+        (index, layer): (usize, &DecoderLayer<'_>),
         (cache, sequences): (&Cache<'_>, &[Sequence<'_>]),
         (input, tape): (&[f32], &mut LayerTape<'_>),
         dx: &mut [f32],

@@ -11,8 +11,8 @@ use libfuzzer_sys::fuzz_target;
 use tercet_core::block::{self, Format};
 use tercet_core::gguf::{Reader, Sink, TensorSpec, TensorType, Value, Writer};
 use tercet_core::model::{
-    Cache, CacheShape, CacheType, Codes, Layer, Memory, Model, ModelError, Needs, Pattern, Place,
-    Row, Sampler, Sequence, decode, nll,
+    Cache, CacheShape, CacheType, Codes, DecoderLayer, Memory, Model, ModelError, Needs, Pattern,
+    Place, Row, Sampler, Sequence, decode, nll,
 };
 use tercet_core::number::Random;
 use tercet_core::quant::{Rule, ScaleRule};
@@ -459,7 +459,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     // What is allocated for a file is bounded by it.
     assert!(layers <= reader.tensors().len() && steps <= 256);
-    let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+    let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
     let model = match Model::new(&reader, &mut layers, &mut steps) {
         Ok(model) => model,
         Err(error) => return refuse(error),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tercet_core::gguf::Reader;
-use tercet_core::model::{Layer, Model, ModelError};
+use tercet_core::model::{DecoderLayer, Model, ModelError};
 
 use super::run::room;
 use super::tokenizer::Tokenizer;
@@ -101,7 +101,7 @@ impl LanguageFile {
 /// The memory for the parsed contents of a file: the room for a [`Model`].
 #[derive(Debug)]
 pub struct View<'a> {
-    layers: Vec<Layer<'a>>,
+    layers: Vec<DecoderLayer<'a>>,
     steps: Vec<u64>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> View<'a> {
         let (layers, steps) =
             Model::lengths(&file.reader()?).map_err(|error| file.error(&error))?;
         Ok(Self {
-            layers: room(Layer::EMPTY, layers, "layers", file)?,
+            layers: room(DecoderLayer::EMPTY, layers, "layers", file)?,
             steps: vec![0; steps],
         })
     }

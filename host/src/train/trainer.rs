@@ -9,7 +9,7 @@ use tercet_core::block::Format;
 use tercet_core::conformance::Digest;
 use tercet_core::engine::TrainEngine;
 use tercet_core::gguf::Reader;
-use tercet_core::model::{Layer, Model, NLL_UNIT};
+use tercet_core::model::{DecoderLayer, Model, NLL_UNIT};
 use tercet_core::train::{AdamW, Batch, Fault, Schedule};
 
 use super::batches::Batches;
@@ -399,7 +399,7 @@ fn with_model<T>(
     let refuse = |error: tercet_core::model::ModelError| Error::unsupported(NAME.as_ref(), error);
     let reader = Reader::new(bytes).map_err(|error| Error::bad(NAME.as_ref(), "GGUF", error))?;
     let (layers, steps) = Model::lengths(&reader).map_err(refuse)?;
-    let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+    let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
     let model = Model::new(&reader, &mut layers, &mut steps).map_err(refuse)?;
     work(&model)
 }

@@ -7,8 +7,8 @@ use super::Digest;
 use crate::engine::ModelEngine;
 use crate::gguf::Reader;
 use crate::model::{
-    Cache, CacheShape, CacheType, Codes, Layer, Memory, Model, ModelError, PAGE, Pattern, Place,
-    Row, Sampler, Sequence, decode, nll,
+    Cache, CacheShape, CacheType, Codes, DecoderLayer, Memory, Model, ModelError, PAGE, Pattern,
+    Place, Row, Sampler, Sequence, decode, nll,
 };
 use crate::number::Random;
 
@@ -224,7 +224,7 @@ pub(super) fn run_long<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'
 /// Runs the model of a file and digests logits.
 fn fed<E: ModelEngine>(engine: &mut E, file: &[u8], feed: Feed, room: &mut Room<'_>) -> u64 {
     let mut digest = Digest::new();
-    let (mut layers, mut steps) = ([Layer::EMPTY; LAYERS], [0; PAIRS]);
+    let (mut layers, mut steps) = ([DecoderLayer::EMPTY; LAYERS], [0; PAIRS]);
     let Some(file) = digest.outcome(Reader::new(file)) else {
         return digest.value();
     };

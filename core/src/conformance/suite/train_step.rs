@@ -7,7 +7,8 @@ use crate::block::{self, Format};
 use crate::engine::TrainEngine;
 use crate::gguf::{Reader, TensorInfo};
 use crate::model::{
-    self, Cache, CacheShape, CacheType, Codes, Layer, Model, ModelError, Pattern, Place, Sequence,
+    self, Cache, CacheShape, CacheType, Codes, DecoderLayer, Model, ModelError, Pattern, Place,
+    Sequence,
 };
 use crate::number::Random;
 use crate::number::root::sqrt_f32;
@@ -66,7 +67,7 @@ struct Columns {
 #[inline(never)]
 fn step<E: TrainEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();
-    let (mut layers, mut steps) = ([Layer::EMPTY; 2], [0; 2]);
+    let (mut layers, mut steps) = ([DecoderLayer::EMPTY; 2], [0; 2]);
     let Some(file) = digest.outcome(Reader::new(&TERNARY)) else {
         return digest.value();
     };

@@ -4,8 +4,8 @@ use core::hint::black_box;
 
 use tercet_core::f16;
 use tercet_core::palette::{
-    Coder, Counts, Encoded, IndexMatrix, Output, Palette, Width, check, decode, decode_row, dot, encode,
-    grid, matvec, optimal_1d, scratch_len,
+    Coder, Counts, Encoded, IndexMatrix, Output, Palette, Width, check, decode, decode_row, dot,
+    encode, grid, matvec, optimal_1d, scratch_len,
 };
 
 use crate::reach::reach;

@@ -6,9 +6,9 @@ use tercet_core::linear::{self, LinearError, Matrix};
 use tercet_core::model::attention::{Attention, HeadProducts, PlainProducts};
 use tercet_core::model::gate::steps;
 use tercet_core::model::{
-    Cache, CacheShape, CacheType, Config, FloatMatrix, FloatType, Gate, Generator, Layer, Model,
-    ModelError, Needs, Pattern, Rope, Sampler, Sequence, Weights, argmax, decode, decode_piece,
-    nll, rotate,
+    Cache, CacheShape, CacheType, Config, DecoderLayer, FloatMatrix, FloatType, Gate, Generator,
+    Model, ModelError, Needs, Pattern, Rope, Sampler, Sequence, Weights, argmax, decode,
+    decode_piece, nll, rotate,
 };
 use tercet_core::number::{counter, exp2_neg, rope_step, sin_cos};
 use tercet_core::quant::QuantError;
@@ -88,7 +88,7 @@ reach! {
     Sequence::reset,
     Sequence::restore,
     Sequence::truncate,
-    Layer::weights,
+    DecoderLayer::weights,
     Model::bytes,
     Model::config,
     Model::embedding,

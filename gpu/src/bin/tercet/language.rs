@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::{Deserialize, Serialize};
-use tercet_core::model::{CacheType, Gate, Layer, Model, Pattern, Values};
+use tercet_core::model::{CacheType, DecoderLayer, Gate, Model, Pattern, Values};
 use tercet_gpu::dispatch::Job;
 use tercet_host::language::RunOptions;
 
@@ -163,7 +163,7 @@ pub(crate) fn rate(tokens: usize, seconds: f64) -> Option<f64> {
 /// with 8-bit ones: some engines multiply two planes, others in lanes that are twice as wide.
 pub(crate) fn job(model: &Model<'_, '_>, rows: usize, steps: usize) -> Job {
     let none = Job::products(0, 0, 0, rows).with_items(0);
-    let weights = model.layers().iter().flat_map(Layer::weights);
+    let weights = model.layers().iter().flat_map(DecoderLayer::weights);
     let step = weights.chain([model.head()]).fold(none, |all, weights| {
         let own = Job::products(weights.rows(), weights.cols(), weights.bytes(), rows);
         let wide = model.config().wide() && matches!(weights.values, Values::Blocks(_));
@@ -188,7 +188,7 @@ pub(crate) fn shares(model: &Model<'_, '_>, engine: &str) -> Option<String> {
     let all = model
         .layers()
         .iter()
-        .flat_map(Layer::weights)
+        .flat_map(DecoderLayer::weights)
         .chain([model.head()]);
     let (mut blocks, mut floats) = (0usize, 0usize);
     for weights in all {
