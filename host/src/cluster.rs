@@ -75,7 +75,7 @@ impl KmeansOptions {
 /// One step of a run, as reported to the progress callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Step {
+pub struct LloydStep {
     /// The restart, from 0.
     pub restart: u32,
     /// The step in it, from 1.
@@ -102,7 +102,7 @@ pub struct Clustering {
     /// Inertia, number of steps, and the reason why the run ended.
     pub outcome: Outcome,
     /// Every step of every restart.
-    pub curve: Vec<Step>,
+    pub curve: Vec<LloydStep>,
 }
 
 impl Clustering {
@@ -141,7 +141,7 @@ pub fn kmeans<E: ClusterEngine>(
     dims: usize,
     weights: Option<&[u32]>,
     options: &KmeansOptions,
-    observe: &mut dyn FnMut(Step),
+    observe: &mut dyn FnMut(LloydStep),
 ) -> Result<Clustering, E::Error> {
     let points = points(codes, dims, weights)?;
     let keeps = options.run.restarts > 1 || options.batch.is_some() || options.sphere.is_some();
@@ -193,7 +193,7 @@ pub fn kmeans<E: ClusterEngine>(
 pub fn kmeans_of<P: ClusterProblem>(
     clusters: &mut P,
     options: &KmeansOptions,
-    observe: &mut dyn FnMut(Step),
+    observe: &mut dyn FnMut(LloydStep),
 ) -> Result<Clustering, P::Error> {
     let (outcome, curve) = run(clusters, options, observe)?;
     let dims = clusters.shape().dims;
@@ -204,8 +204,8 @@ pub fn kmeans_of<P: ClusterProblem>(
 fn run<P: ClusterProblem>(
     clusters: &mut P,
     options: &KmeansOptions,
-    observe: &mut dyn FnMut(Step),
-) -> Result<(Outcome, Vec<Step>), P::Error> {
+    observe: &mut dyn FnMut(LloydStep),
+) -> Result<(Outcome, Vec<LloydStep>), P::Error> {
     if options.run.init == Init::Given {
         clusters.set_centroids(&options.given)?;
     }
@@ -223,7 +223,7 @@ fn run<P: ClusterProblem>(
         &options.run,
         &mut steps,
         &mut |restart, step, inertia| {
-            let step = Step {
+            let step = LloydStep {
                 restart,
                 step,
                 inertia,
@@ -310,7 +310,7 @@ pub fn inertia<T: Element>(labelled: &Labelled<'_, T>) -> Result<f64, ClusterErr
 
 impl Memory {
     /// Converts labels, distances and clusters into the result of a clustering.
-    fn clustering(self, dims: usize, outcome: Outcome, curve: Vec<Step>) -> Clustering {
+    fn clustering(self, dims: usize, outcome: Outcome, curve: Vec<LloydStep>) -> Clustering {
         Clustering {
             dims,
             outcome,

@@ -9,7 +9,7 @@ use tercet_core::quant::calibrate::RangeRule;
 use tracing::trace_span;
 
 use super::units::{coding_error, on_grid, on_sphere, placed, units, values};
-use super::{Clustering, KmeansOptions, Step, assign_points, inertia};
+use super::{Clustering, KmeansOptions, LloydStep, assign_points, inertia};
 use crate::Error;
 use crate::engine::{DoneBy, FlowEngine};
 use crate::parallel::Threads;
@@ -46,7 +46,7 @@ pub struct KMeans<'a> {
     on_step: Option<OnStep<'a>>,
 }
 
-type OnStep<'a> = Box<dyn FnMut(Step, f64) + 'a>;
+type OnStep<'a> = Box<dyn FnMut(LloydStep, f64) + 'a>;
 
 impl<'a> KMeans<'a> {
     /// One run of greedy k-means++ and Lloyd's loop for `clusters` clusters: seed 0, at most 300 steps, no weights,
@@ -124,7 +124,7 @@ impl<'a> KMeans<'a> {
     }
 
     /// Calls `on_step` after every step, with its inertia on the grid in the data's own units.
-    pub fn on_step(mut self, on_step: impl FnMut(Step, f64) + 'a) -> Self {
+    pub fn on_step(mut self, on_step: impl FnMut(LloydStep, f64) + 'a) -> Self {
         self.on_step = Some(Box::new(on_step));
         self
     }
@@ -191,7 +191,7 @@ impl<'a> KMeans<'a> {
             options.given = placed(centroids, &codes.grid, self.spherical)?.codes;
         }
         let on_step = &mut self.on_step;
-        let mut observe = |step: Step| {
+        let mut observe = |step: LloydStep| {
             if let Some(on_step) = on_step {
                 on_step(step, codes.squared(step.inertia));
             }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
-use tercet_host::cluster::{KMeansFit, Step};
+use tercet_host::cluster::{KMeansFit, LloydStep};
 use tercet_host::points::{
     Points, side_files, write_centroids, write_labels, write_representatives,
 };
 use tercet_host::report::{Clusters, Picture};
 
-use crate::clustering::{self, Data, Grid, Options, Outputs, Spinner};
+use crate::clustering::{self, Data, GridReport, Options, Outputs, Spinner};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::{engine, format, output};
@@ -89,9 +89,9 @@ struct Summary {
     inertia_codes: u64,
     reseeded: u64,
     empty: usize,
-    grid: Grid,
+    grid: GridReport,
     clusters: Vec<Cluster>,
-    curve: Vec<Step>,
+    curve: Vec<LloydStep>,
     files: Vec<PathBuf>,
     seconds: f64,
 }
@@ -210,7 +210,7 @@ fn summary(arguments: &Arguments, points: &Points, found: &KMeansFit, start: Ins
         inertia_codes: outcome.inertia,
         reseeded: outcome.reseeded,
         empty: outcome.empty,
-        grid: Grid::new(&found.codes, found.coding_error),
+        grid: GridReport::new(&found.codes, found.coding_error),
         clusters: clusters.collect(),
         curve: found.clustering.curve.clone(),
         files: files(arguments).into_iter().map(|(path, _)| path).collect(),
