@@ -56,7 +56,7 @@ struct Summary {
     engine: String,
     engine_note: Option<String>,
     inertia: f64,
-    grid: Grid,
+    grid: GridReport,
     clipped: u64,
     counts: Vec<u64>,
     files: Vec<PathBuf>,
@@ -64,7 +64,7 @@ struct Summary {
 }
 
 #[derive(Debug, Serialize)]
-struct Grid {
+struct GridReport {
     scale: f32,
     zero_point: i8,
 }
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         engine: found.by.engine,
         engine_note: found.by.note,
         inertia: found.inertia,
-        grid: Grid {
+        grid: GridReport {
             scale: found.grid.scale,
             zero_point: found.grid.zero_point,
         },

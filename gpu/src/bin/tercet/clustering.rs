@@ -11,7 +11,7 @@ use tercet_core::quant::calibrate::RangeRule;
 use tercet_host::cluster::{KMeans, KMeansFit};
 use tercet_host::points::{Codes, Destination, Points, ReadOptions, Values, read_weights};
 
-use crate::engine::Engine;
+use crate::engine::CommandEngine;
 use crate::failure::Failure;
 use crate::format;
 use crate::words::{percentile, words};
@@ -171,7 +171,7 @@ impl Ready<'_> {
     /// Clusters with these options, and reports progress.
     pub(crate) fn run(
         &self,
-        engine: &mut Engine,
+        engine: &mut CommandEngine,
         points: &Points,
         k: usize,
         spinner: &Spinner,
@@ -251,7 +251,7 @@ pub(crate) fn stop(stop: Stop) -> (&'static str, &'static str) {
 
 /// The int8 grid of the quantized values.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Grid {
+pub(crate) struct GridReport {
     scale: f32,
     zero_point: i8,
     exact: bool,
@@ -260,7 +260,7 @@ pub(crate) struct Grid {
     relative_error: f64,
 }
 
-impl Grid {
+impl GridReport {
     pub(crate) fn new(codes: &Codes, relative_error: f64) -> Self {
         Self {
             scale: codes.grid.scale,

@@ -123,7 +123,7 @@ impl Named {
     }
 
     /// Returns the engine, ready to work.
-    pub(crate) fn open(&self) -> Result<Engine, Failure> {
+    pub(crate) fn open(&self) -> Result<CommandEngine, Failure> {
         let dispatcher = dispatcher(self.settings()?);
         let dispatcher = match self.backend {
             Choice::Cuda => {
@@ -137,7 +137,7 @@ impl Named {
             }
             Choice::Auto | Choice::Set(_) => dispatcher,
         };
-        Ok(Engine {
+        Ok(CommandEngine {
             dispatcher,
             explain: self.explain,
             device: matches!(self.backend, Choice::Cuda),
@@ -148,7 +148,7 @@ impl Named {
 
 /// The engine of a command's work.
 #[derive(Debug)]
-pub(crate) struct Engine {
+pub(crate) struct CommandEngine {
     dispatcher: Dispatcher,
     explain: bool,
     /// True if only the device may do the work.
@@ -158,7 +158,7 @@ pub(crate) struct Engine {
 }
 
 /// An explanation ends with the actual times, and with what would be faster.
-impl Drop for Engine {
+impl Drop for CommandEngine {
     fn drop(&mut self) {
         if !self.explain {
             return;
@@ -189,7 +189,7 @@ impl Drop for Engine {
     }
 }
 
-impl Engine {
+impl CommandEngine {
     /// Returns its name in reports: that of the engine of the last flow, or that of the processor.
     pub(crate) fn name(&self) -> String {
         self.name.clone()
@@ -309,7 +309,7 @@ impl Engine {
         self.dispatcher.settings().profile == Profile::Edge
     }
 
-    /// True if [`Engine::quantize`] can make this target. A request for the device is refused for targets that only the
+    /// True if [`CommandEngine::quantize`] can make this target. A request for the device is refused for targets that only the
     /// processor makes.
     pub(crate) fn makes(&self, target: Target) -> bool {
         target != Target::BitnetHf || !self.device

@@ -8,7 +8,7 @@ use tercet_core::model::{CacheType, DecoderLayer, Gate, Model, Pattern, Values};
 use tercet_gpu::dispatch::Job;
 use tercet_host::language::RunOptions;
 
-use crate::engine::Engine;
+use crate::engine::CommandEngine;
 use crate::failure::Failure;
 
 /// How a model is run; the result depends on all of it.
@@ -140,7 +140,7 @@ impl Running {
         &self,
         model: &Model<'_, '_>,
         context: u32,
-        engine: &Engine,
+        engine: &CommandEngine,
     ) -> Result<RunOptions, Failure> {
         let usual = RunOptions::default();
         let chunk = if engine.is_edge() { 1 } else { usual.chunk };

@@ -10,7 +10,7 @@ use tercet_host::file::output::Output;
 use tercet_host::language::tokenizer::Encoding;
 use tercet_host::language::{self, Cost, LanguageFile, View, Windows};
 
-use crate::engine::Engine;
+use crate::engine::CommandEngine;
 use crate::failure::Failure;
 use crate::language::{Running, job, name, shares};
 use crate::progress::Steps;
@@ -141,7 +141,11 @@ pub(crate) struct Scored {
 }
 
 /// Scores a text as `tercet perplexity MODEL FILE` does.
-pub(crate) fn of_text(engine: &mut Engine, model: &Path, text: &Path) -> Result<Scored, Failure> {
+pub(crate) fn of_text(
+    engine: &mut CommandEngine,
+    model: &Path,
+    text: &Path,
+) -> Result<Scored, Failure> {
     let how = How {
         running: &Running::default(),
         context: None,
@@ -152,7 +156,7 @@ pub(crate) fn of_text(engine: &mut Engine, model: &Path, text: &Path) -> Result<
 }
 
 fn score(
-    engine: &mut Engine,
+    engine: &mut CommandEngine,
     path: &Path,
     text: Text<'_>,
     how: &How<'_>,

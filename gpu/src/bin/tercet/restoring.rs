@@ -5,7 +5,7 @@ use std::path::Path;
 use tercet_gpu::dispatch::{Job, Operation, Place};
 use tercet_host::{Amounts, Error};
 
-use crate::engine::{CUDA, Engine};
+use crate::engine::{CUDA, CommandEngine};
 use crate::failure::Failure;
 
 /// Returns the job of restoring models; if a device could restore nothing, the job of reading them on the processor.
@@ -31,7 +31,7 @@ pub(crate) fn job(amounts: Amounts) -> Job {
 ///
 /// If the device was requested, refuses models without anything that a device restores.
 pub(crate) fn amounts<const N: usize>(
-    engine: &Engine,
+    engine: &CommandEngine,
     models: [(&Path, Result<Amounts, Error>); N],
 ) -> Result<Option<[Amounts; N]>, Failure> {
     let mut all = [Amounts::default(); N];

@@ -7,7 +7,7 @@ use tercet_host::report::{Clusters, Picture};
 
 use super::digits::{self, IMAGES, PIXELS};
 use crate::clustering;
-use crate::engine::Engine;
+use crate::engine::CommandEngine;
 use crate::failure::Failure;
 use crate::format::significant;
 use crate::table::{Align, Table};
@@ -44,7 +44,7 @@ pub(super) struct Outcome {
 }
 
 /// Clusters all images; also returns the picture.
-pub(super) fn run(engine: &mut Engine) -> Result<(Outcome, String), Failure> {
+pub(super) fn run(engine: &mut CommandEngine) -> Result<(Outcome, String), Failure> {
     let pixels = Values::U8(digits::pixels().to_vec());
     let points = Points::new("digits", IMAGES, PIXELS, pixels)?;
     let found = engine.fit(&mut KMeans::new(K).restarts(RESTARTS), &points)?;

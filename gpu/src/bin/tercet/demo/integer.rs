@@ -8,7 +8,7 @@ use tercet_host::points::{Destination, Points, Values, write_labels, write_point
 
 use super::digits::{self, Digit, FEATURES};
 use super::folder::Folder;
-use crate::engine::Engine;
+use crate::engine::CommandEngine;
 use crate::failure::Failure;
 use crate::network::{answers, built, digest};
 use crate::table::{Align, Table};
@@ -57,7 +57,7 @@ fn file(hidden: Layout) -> String {
 
 /// Writes the features, and a network for every layout of the hidden layer; the head, with 4 % of the weights, is int8.
 pub(super) fn run(
-    engine: &mut Engine,
+    engine: &mut CommandEngine,
     original: &TensorFile,
     folder: &Folder,
 ) -> Result<Vec<Outcome>, Failure> {

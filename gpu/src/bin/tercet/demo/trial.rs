@@ -13,7 +13,7 @@ use tercet_host::parallel::Threads;
 use super::digits::Digit;
 use super::load;
 use super::network::Network;
-use crate::engine::Engine;
+use crate::engine::CommandEngine;
 use crate::failure::Failure;
 
 /// A format and the rule that chooses its codes.
@@ -122,7 +122,7 @@ impl Trial {
     /// Quantizes into `path`, reads that file back and lets it read the held-out digits.
     pub(crate) fn run(
         &self,
-        engine: &mut Engine,
+        engine: &mut CommandEngine,
         original: &TensorFile,
         truth: &Network<Vec<f32>>,
         path: &Path,

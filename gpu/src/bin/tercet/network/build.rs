@@ -14,7 +14,7 @@ use tercet_host::network::{BuildOptions, Built, LayerOptions, build};
 use tercet_host::points::{Points, ReadOptions};
 use tercet_host::{Error, Progress, TensorFile};
 
-use crate::engine::Engine;
+use crate::engine::CommandEngine;
 use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::quantize::{rule, scale};
@@ -129,7 +129,7 @@ fn sizes(model: &TensorFile, options: &BuildOptions) -> Vec<LayerSize> {
 
 /// Runs [`tercet_host::network::build()`] on the chosen engine.
 pub(crate) fn built(
-    engine: &mut Engine,
+    engine: &mut CommandEngine,
     model: &TensorFile,
     options: &BuildOptions,
     recorded: &Points,

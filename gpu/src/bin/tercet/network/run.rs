@@ -11,7 +11,7 @@ use tercet_host::Error;
 use tercet_host::network::{Answers, NetworkFile};
 use tercet_host::points::{Points, ReadOptions};
 
-use crate::engine::Engine;
+use crate::engine::CommandEngine;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::{edge, engine, format, output};
@@ -77,7 +77,7 @@ struct Summary<'a> {
 
 /// Runs [`NetworkFile::run`] on the chosen engine.
 pub(crate) fn answers(
-    engine: &mut Engine,
+    engine: &mut CommandEngine,
     network: &NetworkFile,
     points: &Points,
 ) -> Result<Answers, Error> {
