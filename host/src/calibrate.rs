@@ -58,7 +58,8 @@ pub struct Calibration {
 /// for converted values.
 ///
 /// # Errors
-/// Those of [`TensorFile::open`](crate::TensorFile::open); [`Error::Tensor`] for a value that is not finite; [`Error::Engine`].
+/// Those of [`TensorFile::open`](crate::TensorFile::open); [`Error::Tensor`] for a value that is not finite;
+/// [`Error::Engine`].
 pub fn calibrate<E: FlowEngine>(
     engine: &mut E,
     paths: &[PathBuf],

@@ -78,8 +78,8 @@ pub fn check<T>(
 ///
 /// Codes are those of [`int8::symmetric`] over the group: scale = max|x| / 127. `importances` is empty, or holds one
 /// number per value: the number of times that the value counts. If all importances of a group are 0, each of its
-/// values counts once. `scratch` holds [`IndexMatrix::scratch_len`] elements with any content. Two passes over the values
-/// to choose and one to encode, and [`super::optimal_1d`] for each group; 3 KiB of stack.
+/// values counts once. `scratch` holds [`IndexMatrix::scratch_len`] elements with any content. Two passes over the
+/// values to choose and one to encode, and [`super::optimal_1d`] for each group; 3 KiB of stack.
 ///
 /// # Errors
 /// [`PaletteError::Length`] for a slice that does not fit; [`PaletteError::Scratch`]; [`PaletteError::NotFinite`]

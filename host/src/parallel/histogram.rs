@@ -23,14 +23,14 @@ const SHARE: usize = 1 << 18;
 /// # Example
 /// ```
 /// use tercet_core::engine::QuantizeEngine;
-/// use tercet_core::quant::calibrate::{Method, Scheme, calibrate};
+/// use tercet_core::quant::calibrate::{RangeRule, Scheme, calibrate};
 /// use tercet_core::quant::{HOST_BITS, Histogram};
 /// use tercet_host::parallel::Threads;
 ///
 /// let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
 /// let mut histogram = Histogram::<HOST_BITS>::new(&mut buckets)?;
 /// Threads::default().histogram(&[0.5f32, -2.0, 1.25], &mut histogram)?;
-/// let found = calibrate(&histogram, Method::AbsMax, Scheme::Symmetric)?;
+/// let found = calibrate(&histogram, RangeRule::AbsMax, Scheme::Symmetric)?;
 /// assert_eq!(found.grid.scale, 2.0 / 127.0);
 /// # Ok::<(), tercet_core::quant::QuantError>(())
 /// ```

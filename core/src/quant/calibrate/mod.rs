@@ -82,8 +82,8 @@ pub struct Calibration {
 
 /// Finds the int8 grid for the values counted in `histogram`.
 ///
-/// O(buckets) for [`RangeRule::AbsMax`], [`RangeRule::MinMax`] and [`RangeRule::Percentile`]. For [`RangeRule::Mse`] and
-/// [`RangeRule::Entropy`] the number of buckets in use times the number of ranges tried. No scratch.
+/// O(buckets) for [`RangeRule::AbsMax`], [`RangeRule::MinMax`] and [`RangeRule::Percentile`]. For [`RangeRule::Mse`]
+/// and [`RangeRule::Entropy`] the number of buckets in use times the number of ranges tried. No scratch.
 ///
 /// # Errors
 /// [`QuantError::Empty`] for a histogram without values; [`QuantError::Percentile`] for a `ppm` outside

@@ -309,8 +309,8 @@ impl CommandEngine {
         self.dispatcher.settings().profile == Profile::Edge
     }
 
-    /// True if [`CommandEngine::quantize`] can make this target. A request for the device is refused for targets that only the
-    /// processor makes.
+    /// True if [`CommandEngine::quantize`] can make this target. A request for the device is refused for targets that
+    /// only the processor makes.
     pub(crate) fn makes(&self, target: Target) -> bool {
         target != Target::BitnetHf || !self.device
     }

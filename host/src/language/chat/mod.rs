@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use tercet_core::model::Sampler;
-//! use tercet_host::language::chat::{Held, History, Prompts, Template};
+//! use tercet_host::language::chat::{CachedTokens, History, Prompts, Template};
 //! use tercet_host::language::tokenizer::{Specials, Tokenizer};
 //! use tercet_host::language::{Generation, LanguageFile, RunOptions, View, run, tiny};
 //! use tercet_host::parallel::Threads;
@@ -22,7 +22,7 @@
 //! let mut history = History::new(Some("Be brief."));
 //! let context = model.config().context as usize;
 //! run(&mut Threads::default(), &file, &model, &RunOptions::default(), |decoder| {
-//!     let mut held = Held::default();
+//!     let mut held = CachedTokens::default();
 //!     for question in ["Hello?", "And then?"] {
 //!         let prompt = history.prompt(&prompts, question, context, how.tokens)?;
 //!         let answer = held.answer(decoder, &prompt.tokens, &how, None, &|| false, &mut |_| Ok(true))?;
