@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# core alone, as microcontrollers get it, with its pools in critical sections: in `test` the other crates switch its `std` feature on. Its
-# examples run.
+# core alone, as microcontrollers get it, with its pools in critical sections: in `test` the other crates switch its `std` feature on. It
+# also runs core's examples.
 . .ci/lib.sh
 
 cargo test --locked -p tercet-core --no-default-features --features critical-section,portable-atomic | tee target/ci/core.out

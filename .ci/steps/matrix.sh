@@ -12,7 +12,7 @@ rm -rf "$packages/package"
 cargo package --locked --no-verify --allow-dirty -p tercet-core -p tercet-kernels -p tercet-host -p tercet-gpu --target-dir "$packages"
 for crate in "$packages"/package/*.crate; do
     name=$(basename "$crate" .crate)
-    # Packed files all have one date, by which cargo would take yesterday's build of them for today's.
+    # All packed files have the same date, so without -m cargo would take an earlier build of them for current.
     tar -xzmf "$crate" -C "$packages"
     for file in LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md; do
         [[ -s $packages/$name/$file ]] || {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Unit, integration and doc tests of the workspace, the outside references' among them where they are installed; core's are the step `core`. The examples run.
+# Unit, integration and doc tests of the workspace, with those of the outside references if these are installed; core's are the step
+# `core`. It also runs host's examples.
 . .ci/lib.sh
 
 out=target/ci/test.out

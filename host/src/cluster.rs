@@ -65,7 +65,7 @@ impl KmeansOptions {
     }
 
     /// Starts from these first centroids, k · d.
-    pub fn from(mut self, centroids: Vec<i8>) -> Self {
+    pub fn with_centroids(mut self, centroids: Vec<i8>) -> Self {
         self.run.init = Init::Given;
         self.given = centroids;
         self

@@ -3,7 +3,7 @@
 use tercet_core::engine::{Output, QuantizeEngine};
 use tercet_core::number::Element;
 use tercet_core::quant::{Codes, Comparison, Rule, ScaleRule};
-pub use tercet_core::quant::{Grid, Groups, Measures, Method, QuantError, Report};
+pub use tercet_core::quant::{Groups, Measures, Method, QuantError, Report};
 
 use crate::parallel::Threads;
 
@@ -55,11 +55,6 @@ impl Quantizer {
     /// Codes −1, 0 and +1 by BitNet b1.58's rule: the scale is the mean magnitude.
     pub const fn bitnet() -> Self {
         Self::new(Method::ternary(Rule::AbsMean, ScaleRule::Rule))
-    }
-
-    /// int8 codes on a given grid, such as calibration returns. Values beyond its ends are clipped.
-    pub const fn fixed(grid: Grid) -> Self {
-        Self::new(Method::Fixed(grid))
     }
 
     /// Gives each row of `cols` values its own scale.

@@ -79,7 +79,7 @@ fn against_scikit_learn(dataset: &str, seeds: usize) {
             .iter()
             .flat_map(|&i| codes[i as usize * d..][..d].to_vec())
             .collect();
-        let mut options = KmeansOptions::new(k).from(init.clone());
+        let mut options = KmeansOptions::new(k).with_centroids(init.clone());
         options.run.lloyd = Lloyd {
             max_iter: 1000,
             // The last steps of a large set move a handful of points.
@@ -156,7 +156,7 @@ fn one_step(codes: &[i8], d: usize, init: &[i8], labels: &[i32], centers: &[f64]
         }
     }
     let k = init.len() / d;
-    let mut options = KmeansOptions::new(k).from(init.to_vec());
+    let mut options = KmeansOptions::new(k).with_centroids(init.to_vec());
     options.run.lloyd.max_iter = 1;
     let step = kmeans(
         &mut Threads::default(),

@@ -224,7 +224,7 @@ fn clusters_are_the_same() {
     let (n, dims) = (700, 5);
     let codes = cloud(1, n, dims);
     let weights: Vec<u32> = (0..n as u32).map(|i| i % 4).collect();
-    let given = KmeansOptions::new(3).from(codes[..3 * dims].to_vec());
+    let given = KmeansOptions::new(3).with_centroids(codes[..3 * dims].to_vec());
     let mut batches = KmeansOptions::new(6);
     batches.batch = Some(50);
     (batches.run.restarts, batches.run.lloyd.max_iter) = (2, 4);

@@ -4,7 +4,6 @@
 use std::fmt;
 
 use tercet_core::cluster::{self, Init, Summary, float};
-use tercet_core::quant::Grid;
 use tercet_core::quant::calibrate::RangeRule;
 use tracing::trace_span;
 
@@ -284,16 +283,11 @@ impl KMeansFit {
         let (rows, dims) = (self.clusters.len(), self.clustering.dims);
         let values = Values::I8 {
             codes: self.clustering.centroids.clone(),
-            grid: self.grid(),
+            grid: self.codes.grid,
         };
         let centroids = Points::new("centroids", rows, dims, values)?;
         let assigned = assign_points(&mut Threads::default(), points, &centroids, self.spherical)?;
         Ok(assigned.assignment.labels)
-    }
-
-    /// Returns the grid of the codes.
-    pub const fn grid(&self) -> Grid {
-        self.codes.grid
     }
 
     /// Returns the inertia of each step of the restart that reached the lowest inertia, measured on the grid in the

@@ -31,6 +31,7 @@ pub struct LanguageModel {
     file: LanguageFile,
     tokenizer: Tokenizer,
     ends: Vec<u32>,
+    context: usize,
 }
 
 impl LanguageModel {
@@ -41,13 +42,14 @@ impl LanguageModel {
     /// [`Error::Unsupported`] for another architecture or tokenizer, with its name.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = LanguageFile::open(path.as_ref())?;
-        View::of(&file)?.model(&file)?;
+        let context = View::of(&file)?.model(&file)?.config().context as usize;
         let tokenizer = file.tokenizer()?;
         let ends = tokenizer.ends();
         Ok(Self {
             file,
             tokenizer,
             ends,
+            context,
         })
     }
 
@@ -56,17 +58,9 @@ impl LanguageModel {
         &self.tokenizer
     }
 
-    /// Returns the file, for [`View::of`] and [`run`].
-    pub const fn file(&self) -> &LanguageFile {
-        &self.file
-    }
-
     /// Returns the number of positions that the model was trained for.
-    ///
-    /// # Errors
-    /// [`Error::Io`] and the others of [`LanguageModel::open`], if the file has changed since.
-    pub fn context(&self) -> Result<usize, Error> {
-        Ok(View::of(&self.file)?.model(&self.file)?.config().context as usize)
+    pub const fn context(&self) -> usize {
+        self.context
     }
 
     /// Returns a [`Prompt`] that continues a text. By default it writes at most 128 tokens, each the likeliest.
@@ -89,7 +83,7 @@ impl LanguageModel {
         let model = view.model(&self.file)?;
         let vocabulary = self.tokenizer.vocabulary();
         let windows = Windows {
-            context: model.config().context as usize,
+            context: self.context,
             begin: vocabulary.bos().filter(|_| vocabulary.adds_bos()),
             second_half: false,
         };
@@ -180,11 +174,12 @@ impl Prompt<'_> {
             file,
             tokenizer,
             ends,
+            context,
         } = self.model;
+        let context = *context;
         let prompt = self.model.encode(self.text)?;
         let mut view = View::of(file)?;
         let model = view.model(file)?;
-        let context = model.config().context as usize;
         let is_ring = model.config().pattern.is_ring();
         if prompt.is_empty() || (prompt.len() > context && !is_ring) {
             return Err(Error::options(format!(

@@ -92,7 +92,7 @@ pub(super) fn with_call<D: Device>(
             steps,
         } => {
             let first = points[..clusters * dims].to_vec();
-            let mut options = KmeansOptions::new(clusters).from(first);
+            let mut options = KmeansOptions::new(clusters).with_centroids(first);
             options.run.lloyd.max_iter = steps;
             work(&mut |dispatcher| {
                 let found = dispatcher.kmeans(points, dims, None, &options);
