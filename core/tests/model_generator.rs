@@ -21,7 +21,7 @@ const WARM: Sampler = Sampler {
 };
 
 /// All memory of a run.
-struct Room {
+struct RunMemory {
     places: [Place; 4],
     floats: Vec<f32>,
     bytes: Vec<i8>,
@@ -36,7 +36,7 @@ struct Room {
     logits: Vec<f32>,
 }
 
-impl Room {
+impl RunMemory {
     fn new(model: &Model<'_, '_>) -> Self {
         let needs = Needs::of(&Scalar, model, Pattern::FULL, CONTEXT, 4).unwrap();
         let shape = CacheShape::new(model.config(), CacheType::Int8);
@@ -90,7 +90,7 @@ fn with_model<T>(run: impl FnOnce(&Model<'_, '_>) -> T) -> T {
 
 /// Tokens by whole steps, and the bits of the logits that they are drawn from; `recent` tokens are looked back at.
 fn by_steps(model: &Model<'_, '_>, tokens: usize, recent: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut room = Room::new(model);
+    let mut room = RunMemory::new(model);
     let ((mut cache, sequence), mut memory, logits) = room.parts(model);
     let mut sequences = [sequence];
     let (mut text, mut bits) = (PROMPT.to_vec(), Vec::new());
@@ -144,7 +144,7 @@ fn drain(generator: &mut Generator<'_, Scalar>) -> (Vec<u32>, Vec<u32>, usize, E
 fn pieces_of_work_draw_what_whole_steps_do() {
     with_model(|model| {
         let expected = by_steps(model, 9, 5);
-        let mut room = Room::new(model);
+        let mut room = RunMemory::new(model);
         let (caches, memory, logits) = room.parts(model);
         let mut recent = [0; 5];
         let draws = Draws {
@@ -178,7 +178,7 @@ fn a_text_ends_with_a_token_or_with_the_context() {
         let place = (1..9).find(|&at| !expected[..at].contains(&expected[at]));
         let place = place.unwrap();
         let ends = [expected[place]];
-        let mut room = Room::new(model);
+        let mut room = RunMemory::new(model);
         let (caches, memory, logits) = room.parts(model);
         let draws = Draws {
             logits,
@@ -192,7 +192,7 @@ fn a_text_ends_with_a_token_or_with_the_context() {
         assert_eq!((&tokens[..], end), (&expected[..=place], End::Token));
     });
     with_model(|model| {
-        let mut room = Room::new(model);
+        let mut room = RunMemory::new(model);
         let (caches, memory, logits) = room.parts(model);
         let sampler = Sampler::GREEDY;
         let draws = Draws {
@@ -214,8 +214,8 @@ fn a_text_ends_with_a_token_or_with_the_context() {
 #[test]
 fn what_fails_is_told_once_and_ends_the_text() {
     with_model(|model| {
-        let short = |cut: &dyn Fn(&mut Room), sampler: Sampler, prompt: &'static [u32]| {
-            let mut room = Room::new(model);
+        let short = |cut: &dyn Fn(&mut RunMemory), sampler: Sampler, prompt: &'static [u32]| {
+            let mut room = RunMemory::new(model);
             cut(&mut room);
             let (caches, memory, logits) = room.parts(model);
             let draws = Draws {

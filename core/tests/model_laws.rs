@@ -6,7 +6,7 @@ use tercet_core::gguf::Reader;
 use tercet_core::model::gate::steps;
 use tercet_core::model::{
     Cache, CacheShape, CacheType, Codes, DecoderLayer, Gate, Memory, Model, ModelError, NLL_UNIT,
-    Needs, PAGE, PageCodes, Pattern, Place, Row, Sampler, Sequence, Step, argmax, decode, nll,
+    Needs, PAGE, PageCodes, Pattern, Place, Row, Sampler, Sequence, Stage, argmax, decode, nll,
 };
 use tercet_core::number::{counter, exp2_neg};
 use tercet_core::scalar::Scalar;
@@ -93,7 +93,7 @@ fn with<T>(file: &[u8], run: Run, work: impl FnOnce(&mut dyn FnMut(Ask<'_>) -> A
             }
             Answer::Done
         }
-        Ask::Step(rows) => {
+        Ask::Stage(rows) => {
             let needs = Needs::of(&Scalar, &model, run.pattern, run.context, rows.len()).unwrap();
             let mut memory = Memory {
                 places: &mut vec![Place::default(); needs.places],
@@ -118,14 +118,14 @@ fn with<T>(file: &[u8], run: Run, work: impl FnOnce(&mut dyn FnMut(Ask<'_>) -> A
                     faults.push(error);
                 },
             );
-            Answer::Step(done.map(|()| (logits, faults)))
+            Answer::Stage(done.map(|()| (logits, faults)))
         }
     };
     work(&mut ask)
 }
 
 enum Ask<'r> {
-    Step(&'r [Row]),
+    Stage(&'r [Row]),
     Reset(usize),
     Truncate(usize, u32),
     /// Keeps what a sequence has, and gives it to another.
@@ -159,7 +159,7 @@ impl Copied {
 }
 
 enum Answer {
-    Step(Result<(Vec<f32>, Vec<ModelError>), ModelError>),
+    Stage(Result<(Vec<f32>, Vec<ModelError>), ModelError>),
     Cut(Result<(), ModelError>),
     Done,
 }
@@ -185,8 +185,8 @@ fn step(
     ask: &mut dyn FnMut(Ask<'_>) -> Answer,
     rows: &[Row],
 ) -> Result<(Vec<f32>, Vec<ModelError>), ModelError> {
-    match ask(Ask::Step(rows)) {
-        Answer::Step(done) => done,
+    match ask(Ask::Stage(rows)) {
+        Answer::Stage(done) => done,
         _ => unreachable!("a step was asked for"),
     }
 }
@@ -562,7 +562,7 @@ fn what_is_not_finite_ends_its_sequence_alone() {
     let expected = ModelError::NotFinite {
         sequence: 1,
         layer: 0,
-        step: Step::AttentionNorm,
+        step: Stage::AttentionNorm,
         position: 1,
     };
     with(&spoiled(), run, |ask| {
@@ -591,7 +591,7 @@ fn a_value_whose_weight_is_not_finite_ends_its_sequence() {
     let at = file.len() - reader.data().len() + bias.offset as usize;
     let run = Run::new(64);
     // The first is attended to, and its square is not finite.
-    for (value, expected) in [(1e32f32, Step::FeedForwardNorm), (1e35, Step::Attention)] {
+    for (value, expected) in [(1e32f32, Stage::FeedForwardNorm), (1e35, Stage::Attention)] {
         file[at..][..4].copy_from_slice(&value.to_le_bytes());
         let (_, faults) = with(&file, run, |ask| step(ask, &[row(8, 0)]).unwrap());
         let found = faults.first().map(|error| match *error {

@@ -9,7 +9,7 @@ use tercet_core::pool::{Arena, ArenaError, Scope, SharedArena, Stats};
 const BYTES: usize = 1000;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     /// Elements of 1, 2, 4 or 8 bytes.
     Slice {
         size: u8,
@@ -26,13 +26,13 @@ enum Step {
     Close,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<Action>> {
     let step = prop_oneof![
-        5 => (0..4_u8, 0..40_usize).prop_map(|(size, len)| Step::Slice { size, len }),
-        2 => (0..9_u8, 0..60_usize).prop_map(|(align, len)| Step::Bytes { align, len }),
-        2 => (0..80_usize).prop_map(|len| Step::Iter { len }),
-        2 => Just(Step::Open),
-        2 => Just(Step::Close),
+        5 => (0..4_u8, 0..40_usize).prop_map(|(size, len)| Action::Slice { size, len }),
+        2 => (0..9_u8, 0..60_usize).prop_map(|(align, len)| Action::Bytes { align, len }),
+        2 => (0..80_usize).prop_map(|len| Action::Iter { len }),
+        2 => Just(Action::Open),
+        2 => Just(Action::Close),
     ];
     prop::collection::vec(step, 0..80)
 }
@@ -128,7 +128,7 @@ fn slice<'a, T: Copy + 'a>(
 /// Runs steps up to the one that closes this scope, and says how many those were.
 fn follow(
     mut scope: Scope<'_>,
-    steps: &[Step],
+    steps: &[Action],
     model: &mut Model,
     mark: &mut u8,
 ) -> Result<usize, TestCaseError> {
@@ -139,11 +139,11 @@ fn follow(
         at += 1;
         *mark = mark.wrapping_add(1);
         let taken = match *step {
-            Step::Slice { size: 0, len } => slice(&mut scope, model, len, 1_u8, *mark)?,
-            Step::Slice { size: 1, len } => slice(&mut scope, model, len, 2_u16, *mark)?,
-            Step::Slice { size: 2, len } => slice(&mut scope, model, len, 3_u32, *mark)?,
-            Step::Slice { len, .. } => slice(&mut scope, model, len, 4_u64, *mark)?,
-            Step::Bytes { align, len } => {
+            Action::Slice { size: 0, len } => slice(&mut scope, model, len, 1_u8, *mark)?,
+            Action::Slice { size: 1, len } => slice(&mut scope, model, len, 2_u16, *mark)?,
+            Action::Slice { size: 2, len } => slice(&mut scope, model, len, 3_u32, *mark)?,
+            Action::Slice { len, .. } => slice(&mut scope, model, len, 4_u64, *mark)?,
+            Action::Bytes { align, len } => {
                 let expected = model.take(len, 1 << align);
                 let taken = scope.alloc_bytes(len, 1 << align);
                 let taken = taken.map(|bytes| {
@@ -153,7 +153,7 @@ fn follow(
                 });
                 check(taken, expected, len, 1 << align, *mark)?
             }
-            Step::Iter { len } => {
+            Action::Iter { len } => {
                 let expected = model.take(4 * len, 4);
                 // A filter hides the length.
                 let items = (0..2 * len as u32).filter(|item| item % 2 == 0);
@@ -168,11 +168,11 @@ fn follow(
                 }
                 check(taken, expected, len, 4, *mark)?
             }
-            Step::Open => {
+            Action::Open => {
                 at += follow(scope.scope(), &steps[at..], model, mark)?;
                 None
             }
-            Step::Close => break,
+            Action::Close => break,
         };
         held.extend(taken);
         prop_assert_eq!(scope.stats(), model.stats());

@@ -31,7 +31,7 @@ impl Drop for Bomb<'_> {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     Take(u64),
     /// Each on the held block of this number, modulo how many are held.
     Drop(usize),
@@ -39,12 +39,12 @@ enum Step {
     Rewrite(usize, u64),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<Action>> {
     let step = prop_oneof![
-        4 => any::<u64>().prop_map(Step::Take),
-        2 => any::<usize>().prop_map(Step::Drop),
-        1 => any::<usize>().prop_map(Step::MoveOut),
-        1 => (any::<usize>(), any::<u64>()).prop_map(|(i, v)| Step::Rewrite(i, v)),
+        4 => any::<u64>().prop_map(Action::Take),
+        2 => any::<usize>().prop_map(Action::Drop),
+        1 => any::<usize>().prop_map(Action::MoveOut),
+        1 => (any::<usize>(), any::<u64>()).prop_map(|(i, v)| Action::Rewrite(i, v)),
     ];
     prop::collection::vec(step, 0..200)
 }
@@ -69,7 +69,7 @@ macro_rules! laws {
                     let (mut most, mut refused) = (0, 0);
                     for step in steps {
                         match step {
-                            Step::Take(value) => match pool.alloc([value, !value, value]) {
+                            Action::Take(value) => match pool.alloc([value, !value, value]) {
                                 Ok(block) => held.push((block, value)),
                                 Err(back) => {
                                     prop_assert_eq!(held.len(), N);
@@ -78,12 +78,12 @@ macro_rules! laws {
                                 }
                             },
                             _ if held.is_empty() => {}
-                            Step::Drop(at) => drop(held.swap_remove(at % held.len())),
-                            Step::MoveOut(at) => {
+                            Action::Drop(at) => drop(held.swap_remove(at % held.len())),
+                            Action::MoveOut(at) => {
                                 let (block, value) = held.swap_remove(at % held.len());
                                 prop_assert_eq!(Block::into_inner(block), [value, !value, value]);
                             }
-                            Step::Rewrite(at, new) => {
+                            Action::Rewrite(at, new) => {
                                 let at = at % held.len();
                                 let (block, value) = &mut held[at];
                                 **block = [new, !new, new];

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tercet_core::pool::{Lru, Value};
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     Get(u8),
     Peek(u8),
     Insert(u8, Vec<u16>),
@@ -13,16 +13,16 @@ enum Step {
     Clear,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<Action>> {
     let key = 0..12_u8;
     let value = prop::collection::vec(any::<u16>(), 0..30);
     let step = prop_oneof![
-        6 => key.clone().prop_map(Step::Get),
-        2 => key.clone().prop_map(Step::Peek),
-        6 => (key.clone(), value).prop_map(|(key, value)| Step::Insert(key, value)),
-        2 => key.prop_map(Step::Remove),
-        1 => Just(Step::Evict),
-        1 => Just(Step::Clear),
+        6 => key.clone().prop_map(Action::Get),
+        2 => key.clone().prop_map(Action::Peek),
+        6 => (key.clone(), value).prop_map(|(key, value)| Action::Insert(key, value)),
+        2 => key.prop_map(Action::Remove),
+        1 => Just(Action::Evict),
+        1 => Just(Action::Clear),
     ];
     prop::collection::vec(step, 0..150)
 }
@@ -58,7 +58,7 @@ fn elements<const BLOCK: usize>(value: Option<Value<'_, u16, BLOCK>>) -> Option<
 }
 
 fn follow<K, const BLOCK: usize, const BLOCKS: usize>(
-    steps: &[Step],
+    steps: &[Action],
     key: impl Fn(u8) -> K,
 ) -> Result<(), TestCaseError>
 where
@@ -72,7 +72,7 @@ where
     let (mut hits, mut misses, mut evictions, mut failures, mut peak) = (0, 0, 0, 0, 0);
     for step in steps {
         match step {
-            Step::Get(k) => {
+            Action::Get(k) => {
                 let found = model.iter().position(|(other, _)| *other == key(*k));
                 match found {
                     Some(at) => {
@@ -85,14 +85,14 @@ where
                 let expected = found.and_then(|_| model.last()).map(|(_, v)| v.clone());
                 prop_assert_eq!(elements(cache.get(&key(*k))), expected);
             }
-            Step::Peek(k) => {
+            Action::Peek(k) => {
                 let found = model.iter().find(|(other, _)| *other == key(*k));
                 prop_assert_eq!(
                     elements(cache.peek(&key(*k))),
                     found.map(|(_, v)| v.clone())
                 );
             }
-            Step::Insert(k, value) => {
+            Action::Insert(k, value) => {
                 let result = cache.insert(key(*k), value);
                 if blocks_of(value) > BLOCKS {
                     failures += 1;
@@ -107,17 +107,17 @@ where
                     model.push((key(*k), value.clone()));
                 }
             }
-            Step::Remove(k) => {
+            Action::Remove(k) => {
                 let found = model.iter().position(|(other, _)| *other == key(*k));
                 prop_assert_eq!(cache.remove(&key(*k)), found.is_some());
                 found.map(|at| model.remove(at));
             }
-            Step::Evict => {
+            Action::Evict => {
                 let oldest = (!model.is_empty()).then(|| model.remove(0).0);
                 evictions += u32::from(oldest.is_some());
                 prop_assert_eq!(cache.evict(), oldest);
             }
-            Step::Clear => {
+            Action::Clear => {
                 model.clear();
                 cache.clear();
             }

@@ -6,31 +6,31 @@ use proptest::prelude::*;
 use tercet_core::pool::Ring;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     Push(u32),
     Advance(u32),
     Clear,
     Change(usize, u32),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<Action>> {
     let step = prop_oneof![
-        8 => any::<u32>().prop_map(Step::Push),
-        4 => any::<u32>().prop_map(Step::Advance),
-        1 => Just(Step::Clear),
-        2 => (0..12_usize, any::<u32>()).prop_map(|(age, value)| Step::Change(age, value)),
+        8 => any::<u32>().prop_map(Action::Push),
+        4 => any::<u32>().prop_map(Action::Advance),
+        1 => Just(Action::Clear),
+        2 => (0..12_usize, any::<u32>()).prop_map(|(age, value)| Action::Change(age, value)),
     ];
     prop::collection::vec(step, 0..200)
 }
 
 /// Runs the steps on a ring and on its model, and compares all that can be seen after each.
-fn follow<const SLOTS: usize>(steps: &[Step]) -> Result<(), TestCaseError> {
+fn follow<const SLOTS: usize>(steps: &[Action]) -> Result<(), TestCaseError> {
     let mut ring = Ring::<u32, SLOTS>::new(0);
     let mut model = VecDeque::new();
     let (mut end, mut peak) = (0_u64, 0);
     for step in steps {
         match *step {
-            Step::Push(value) => {
+            Action::Push(value) => {
                 let evicted = if model.len() == SLOTS {
                     model.pop_front()
                 } else {
@@ -40,7 +40,7 @@ fn follow<const SLOTS: usize>(steps: &[Step]) -> Result<(), TestCaseError> {
                 end += 1;
                 prop_assert_eq!(ring.push(value), evicted);
             }
-            Step::Advance(value) => {
+            Action::Advance(value) => {
                 let evicted = if model.len() == SLOTS {
                     model.pop_front()
                 } else {
@@ -54,11 +54,11 @@ fn follow<const SLOTS: usize>(steps: &[Step]) -> Result<(), TestCaseError> {
                 }
                 *slot = value;
             }
-            Step::Clear => {
+            Action::Clear => {
                 model.clear();
                 ring.clear();
             }
-            Step::Change(age, value) => {
+            Action::Change(age, value) => {
                 let place = model.iter_mut().rev().nth(age);
                 prop_assert_eq!(ring.get_mut(age).is_some(), place.is_some());
                 if let (Some(a), Some(b)) = (ring.get_mut(age), place) {

@@ -180,25 +180,25 @@ impl Held<'_> {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     Take { kind: u8, shape: [usize; 2] },
     Return(usize),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<Action>> {
     let shape = prop_oneof![
         // Few shapes, so that some are asked for again.
         4 => (0..3_usize, 0..3_usize).prop_map(|(a, b)| [4 * a + 1, 8 * b + 2]),
         1 => (0..9_usize, 0..30_usize).prop_map(|(a, b)| [a, b]),
     ];
     let step = prop_oneof![
-        3 => (0..3_u8, shape).prop_map(|(kind, shape)| Step::Take { kind, shape }),
-        2 => any::<usize>().prop_map(Step::Return),
+        3 => (0..3_u8, shape).prop_map(|(kind, shape)| Action::Take { kind, shape }),
+        2 => any::<usize>().prop_map(Action::Return),
     ];
     prop::collection::vec(step, 0..120)
 }
 
-fn follow<const BYTES: usize, const ENTRIES: usize>(steps: &[Step]) -> Result<(), TestCaseError> {
+fn follow<const BYTES: usize, const ENTRIES: usize>(steps: &[Action]) -> Result<(), TestCaseError> {
     let mut pool = Box::new(ShapePool::<BYTES, ENTRIES>::new());
     let mut model = Model {
         parts: Vec::new(),
@@ -212,7 +212,7 @@ fn follow<const BYTES: usize, const ENTRIES: usize>(steps: &[Step]) -> Result<()
     let mut held: Vec<(Held<'_>, usize, u8)> = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         match *step {
-            Step::Take { kind, shape } => {
+            Action::Take { kind, shape } => {
                 let mark = number as u8;
                 let size = [1, 4, 8][usize::from(kind)];
                 let start = model.take((shape.into(), size), shape[0] * shape[1] * size);
@@ -228,7 +228,7 @@ fn follow<const BYTES: usize, const ENTRIES: usize>(steps: &[Step]) -> Result<()
                     held.push((taken, start, mark));
                 }
             }
-            Step::Return(which) => {
+            Action::Return(which) => {
                 if !held.is_empty() {
                     let (buffer, start, mark) = held.swap_remove(which % held.len());
                     prop_assert!(buffer.all(mark));

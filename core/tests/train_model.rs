@@ -5,11 +5,11 @@ use tercet_core::f16;
 use tercet_core::gguf::Reader;
 use tercet_core::model::{
     self, Cache, CacheShape, CacheType, Codes, DecoderLayer, Model, ModelError, Pattern, Place,
-    Sequence, Step, nll,
+    Sequence, Stage, nll,
 };
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
-    Batch, Fault, Memory, Needs, Part, Shapes, Tensor, Transposed, gradients, transpose,
+    Batch, Fault, Memory, Needs, Parameter, Shapes, Tensor, Transposed, gradients, transpose,
 };
 
 const TERNARY: &[u8] = include_bytes!("../src/conformance/models/ternary.gguf");
@@ -18,7 +18,7 @@ const LLAMA: &[u8] = include_bytes!("../src/conformance/models/llama.gguf");
 /// A tensor's name in a file.
 fn name(tensor: &Tensor) -> String {
     match tensor.part {
-        Part::Embedding | Part::OutputNorm => tensor.part.name().to_owned(),
+        Parameter::Embedding | Parameter::OutputNorm => tensor.part.name().to_owned(),
         part => format!("blk.{}.{}", tensor.layer, part.name()),
     }
 }
@@ -34,7 +34,7 @@ fn transposed(file: &Reader<'_>, shapes: &Shapes<'_>) -> (Vec<u8>, Vec<f32>, Vec
         let info = file.tensor(&name(&tensor)).unwrap();
         let bytes = info.byte_len().unwrap() as usize;
         let bytes = &file.data()[info.offset as usize..][..bytes];
-        let own: Vec<i8> = if tensor.part == Part::Embedding {
+        let own: Vec<i8> = if tensor.part == Parameter::Embedding {
             // Q8_0: a scale of f16 and 32 codes a block; all blocks of a row have one scale.
             let row = tensor.cols / 32 * 34;
             let scale = |row: &[u8]| f16::from_le_bytes([row[0], row[1]]).to_f32();
@@ -267,15 +267,15 @@ fn what_is_not_finite_is_named() {
         step,
         position,
     };
-    let expected = not_finite(1, Step::FeedForwardNorm, 0);
+    let expected = not_finite(1, Stage::FeedForwardNorm, 0);
     assert_eq!(fault("blk.1.ffn_norm.weight"), expected);
     assert_eq!(
         fault("blk.0.ffn_sub_norm.weight"),
-        not_finite(0, Step::Gate, 0)
+        not_finite(0, Stage::Gate, 0)
     );
-    let expected = not_finite(0, Step::Attention, 0);
+    let expected = not_finite(0, Stage::Attention, 0);
     assert_eq!(fault("blk.0.attn_sub_norm.weight"), expected);
-    let expected = not_finite(1, Step::AttentionNorm, 0);
+    let expected = not_finite(1, Stage::AttentionNorm, 0);
     assert_eq!(fault("blk.1.attn_norm.weight"), expected);
     assert_eq!(fault("output_norm.weight"), Fault::Logits { row: 0 });
 }

@@ -2,14 +2,14 @@
 
 use core::panic::PanicInfo;
 
-use tercet_core::conformance::{self, Part};
+use tercet_core::conformance::{self, Section};
 
 use crate::text::Text;
 use crate::{exit, stack};
 
 /// Runs the part and ends the program. If `part` is a constant, the image contains only that part.
 #[inline(always)]
-pub fn run(part: Part) -> ! {
+pub fn run(part: Section) -> ! {
     let mut meter = stack::Meter::start();
     let mut deepest = (0, "");
     let mut failures = 0;

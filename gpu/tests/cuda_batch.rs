@@ -14,7 +14,7 @@ use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_core::scalar::Scalar;
 use tercet_gpu::batch::executors::{
-    Activations, Assign, Assigning, DeviceLayers, Layers, Multiply, Room,
+    Activations, Assign, Assigning, CanAllocate, DeviceLayers, Layers, Multiply,
 };
 use tercet_gpu::batch::{BatchError, BatchOptions, Closing, Linear, Queue, Ticket, Worker};
 use tercet_gpu::engine::{Cuda, CudaError, CudaOptions};

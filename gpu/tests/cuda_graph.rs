@@ -1,7 +1,7 @@
 //! Launches, one by one and recorded: what runs, what is refused, and what happens when a kernel fails.
 
 use crate::support::emulator::{device, emulated};
-use tercet_gpu::engine::{Argument, Cuda, CudaError, DeviceBuffer, Graph, Grid};
+use tercet_gpu::engine::{Argument, Cuda, CudaError, DeviceBuffer, Graph, LaunchGrid};
 
 const MODULE: &str = "dequantize";
 const KERNEL: &str = "dequantize_f32";
@@ -36,7 +36,7 @@ impl Codes {
             Argument::none(),
             Argument::from(&mut self.floats),
         ];
-        let grid = Grid::strided(LEN, 256, 256, 8);
+        let grid = LaunchGrid::strided(LEN, 256, 256, 8);
         // SAFETY: as many codes and floats as the kernel is told, a scale for each hundred of them, all written before.
         unsafe { cuda.launch(MODULE, KERNEL, grid, &arguments) }
     }
@@ -217,7 +217,7 @@ fn other_arguments_than_the_kernels_are_refused() {
             Argument::from(&codes.floats),
         ]
     };
-    let grid = Grid::new(1, 256);
+    let grid = LaunchGrid::new(1, 256);
     let kernel = KERNEL;
     let mut refused = |arguments: &[Argument<'_>], index| {
         // SAFETY: nothing is launched.
@@ -249,7 +249,7 @@ fn other_arguments_than_the_kernels_are_refused() {
     assert_eq!(absent, Err(CudaError::NoKernel { kernel: "any" }));
     // More threads than a block has, which the driver refuses.
     // SAFETY: nothing is launched.
-    let many = unsafe { cuda.launch(MODULE, KERNEL, Grid::new(1, 5000), &right()) };
+    let many = unsafe { cuda.launch(MODULE, KERNEL, LaunchGrid::new(1, 5000), &right()) };
     let Err(CudaError::Launch { kernel: KERNEL, .. }) = many else {
         panic!("{many:?}")
     };
@@ -261,7 +261,7 @@ fn other_arguments_than_the_kernels_are_refused() {
     );
     // No blocks, no launch.
     // SAFETY: nothing is launched.
-    unsafe { cuda.launch(MODULE, KERNEL, Grid::new(0, 256), &right()) }.unwrap();
+    unsafe { cuda.launch(MODULE, KERNEL, LaunchGrid::new(0, 256), &right()) }.unwrap();
     cuda.synchronize().unwrap();
 }
 

@@ -10,7 +10,7 @@ use tercet_core::quant::{HOST_BITS, Histogram, QuantError};
 use tercet_core::{bf16, f16};
 use tracing::trace_span;
 
-use crate::convert::Grid;
+use crate::convert::Scheme;
 use crate::dtype::DType;
 use crate::engine::{DoneBy, EngineError, FlowEngine, WithFallback};
 use crate::parallel::each::items_mut;
@@ -64,7 +64,7 @@ pub fn calibrate<E: FlowEngine>(
     engine: &mut E,
     paths: &[PathBuf],
     rule: RangeRule,
-    grid: Grid,
+    grid: Scheme,
     progress: &dyn Progress,
 ) -> Result<Calibration, Error> {
     if engine.is_pool() {
@@ -83,7 +83,7 @@ pub fn calibrate<E: FlowEngine>(
 fn of_data(
     paths: &[PathBuf],
     rule: RangeRule,
-    grid: Grid,
+    grid: Scheme,
     progress: &dyn Progress,
     count: impl FnOnce(&[Source<'_>], &mut Counted<'_>, &dyn Progress) -> Result<DoneBy, Error>,
 ) -> Result<Calibration, Error> {

@@ -5,7 +5,7 @@ use tercet_core::quant::{Comparison, Measures};
 
 use crate::engine::{FlowEngine, WithFallback};
 use crate::parallel::Threads;
-use crate::source::{Room, Source, chunks, is_sidecar};
+use crate::source::{ChunkBuffers, Source, chunks, is_sidecar};
 use crate::{Error, Progress, TensorFile};
 
 /// The differences of all tensors.
@@ -87,7 +87,7 @@ pub fn compare<E: FlowEngine>(
     let mut measure = Measure {
         shared: WithFallback::new(engine),
         total: Comparison::new(),
-        room: Room::default(),
+        room: ChunkBuffers::default(),
     };
     let mut tensors = Vec::with_capacity(pairs.len());
     for (a, b) in &pairs {
@@ -170,7 +170,7 @@ struct Measure<'e, E> {
     shared: WithFallback<'e, E>,
     /// The sums of all tensors.
     total: Comparison,
-    room: Room<2>,
+    room: ChunkBuffers<2>,
 }
 
 impl<E: FlowEngine> Measure<'_, E> {

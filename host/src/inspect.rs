@@ -7,7 +7,7 @@ use tracing::trace_span;
 use crate::engine::{FlowEngine, WithFallback};
 use crate::names::closest;
 use crate::parallel::each;
-use crate::source::{Room, Source, TILE, chunks, on_engine, tiles};
+use crate::source::{ChunkBuffers, Source, TILE, chunks, on_engine, tiles};
 use crate::{Error, Progress, Tensor, TensorFile};
 
 /// Number of bars of [`ValueSummary::histogram`].
@@ -105,7 +105,7 @@ pub fn inspect<E: FlowEngine>(
     progress.start(chosen.iter().map(|tensor| tensor.bytes.len() as u64).sum());
     let mut look = Look {
         shared: WithFallback::new(engine),
-        room: Room::default(),
+        room: ChunkBuffers::default(),
     };
     let mut tensors = Vec::with_capacity(chosen.len());
     let mut count = 0;
@@ -139,13 +139,13 @@ pub fn inspect<E: FlowEngine>(
 }
 
 /// Statistics of a part of a tensor: of its finite values, and the number of others.
-struct Part {
+struct PartialStats {
     stats: Stats,
     zeros: u64,
     not_finite: u64,
 }
 
-impl Part {
+impl PartialStats {
     fn of(values: &[f32]) -> Self {
         let mut stats = Stats::of(values);
         let mut not_finite = 0;
@@ -173,7 +173,7 @@ impl Part {
 struct Look<'e, E> {
     shared: WithFallback<'e, E>,
     /// Space for values that the engine restored.
-    room: Room<1>,
+    room: ChunkBuffers<1>,
 }
 
 impl<E: FlowEngine> Look<'_, E> {
@@ -182,7 +182,7 @@ impl<E: FlowEngine> Look<'_, E> {
         if !source.is_readable() {
             return Ok(None);
         }
-        let Some(part) = self.pass(source, Part::of, Part::merge)? else {
+        let Some(part) = self.pass(source, PartialStats::of, PartialStats::merge)? else {
             return Ok(None);
         };
         let Some(abs_mean) = part.stats.abs_mean() else {

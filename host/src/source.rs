@@ -20,7 +20,7 @@ mod view;
 
 pub(crate) use crate::points::TILE;
 pub use amounts::{Amount, Amounts};
-pub(crate) use restore::{Restored, Room, chunks, gather, on_engine, restore};
+pub(crate) use restore::{ChunkBuffers, Restored, chunks, gather, on_engine, restore};
 pub(crate) use view::{tiles, windows};
 
 /// Values that are read, encoded and measured at a time: 4 MiB as `f32`. A multiple of every block.

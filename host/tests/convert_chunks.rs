@@ -7,7 +7,7 @@ use tercet_core::engine::MagnitudeBin;
 use tercet_core::palette::{self, IndexMatrix, Output, Palette, Width};
 use tercet_core::quant::{self, Codes, Groups, Method, Rule, ScaleRule, int8};
 use tercet_core::scalar;
-use tercet_host::convert::{Grid, Per, Target};
+use tercet_host::convert::{Per, Scheme, Target};
 use tercet_host::parallel::compare;
 use tercet_host::{QuantizeOptions, TensorFile};
 
@@ -99,7 +99,7 @@ fn codes_are_those_of_the_reference_engine() {
                 Method::Ternary { rule, scale_rule } => {
                     (options.rule, options.scale) = (Some(rule), scale_rule);
                 }
-                Method::Affine => options.grid = Grid::Affine,
+                Method::Affine => options.grid = Scheme::Affine,
                 _ => {}
             }
             let mut tensors = vec![("", bytes(&codes)), ("_scale", le(&scales))];

@@ -9,7 +9,7 @@ use tercet_core::block::Format;
 use tercet_core::block::bitnet_hf::WeightScale;
 use tercet_core::quant::{self, Groups, Rule, ScaleRule, int8};
 use tercet_core::scalar;
-use tercet_host::convert::{FloatType, Grid, Per, Target};
+use tercet_host::convert::{FloatType, Per, Scheme, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::{
     DType, DequantizeOptions, QuantizeOptions, Reading, TensorFile, compare, dequantize, quantize,
@@ -42,7 +42,7 @@ fn int8_and_ternary_are_those_of_the_reference_engine() {
             match kind {
                 "symmetric" => int8::symmetric(&mut problem),
                 "affine" => {
-                    options.grid = Grid::Affine;
+                    options.grid = Scheme::Affine;
                     int8::affine(&mut problem)
                 }
                 _ => {

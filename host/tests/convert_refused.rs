@@ -5,7 +5,7 @@ use crate::files::{Folder, Given, safetensors};
 use tercet_core::block::Format;
 use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
-use tercet_host::convert::{Grid, Per, Target};
+use tercet_host::convert::{Per, Scheme, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::{Error, QuantizeOptions, TensorFile, quantize};
 
@@ -147,7 +147,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
             "groups",
         ),
         (
-            with(Target::Ternary, |o| o.grid = Grid::Affine),
+            with(Target::Ternary, |o| o.grid = Scheme::Affine),
             "out.safetensors",
             "affine",
         ),

@@ -6,7 +6,7 @@ use safetensors::Dtype;
 use tercet_core::block::i2_s::Interleave;
 use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};
 use tercet_core::quant::calibrate::RangeRule;
-use tercet_host::convert::Grid;
+use tercet_host::convert::Scheme;
 use tercet_host::parallel::Threads;
 use tercet_host::{BARS, DequantizeOptions, Error, Reading, TensorFile};
 use tercet_host::{calibrate, compare, dequantize, inspect};
@@ -161,7 +161,7 @@ fn calibrate_sees_all_files_in_any_order() {
         RangeRule::Mse,
         RangeRule::Entropy,
     ] {
-        for grid in [Grid::Symmetric, Grid::Affine] {
+        for grid in [Scheme::Symmetric, Scheme::Affine] {
             let of = |paths: &[std::path::PathBuf]| {
                 calibrate(&mut Threads::default(), paths, method, grid, &()).unwrap()
             };
@@ -176,7 +176,7 @@ fn calibrate_sees_all_files_in_any_order() {
         &mut Threads::default(),
         &[whole],
         RangeRule::AbsMax,
-        Grid::Symmetric,
+        Scheme::Symmetric,
         &(),
     )
     .unwrap();
@@ -189,7 +189,13 @@ fn calibrate_sees_all_files_in_any_order() {
     ];
     safetensors(&bad, &given, &[]);
     let run = |paths: &[_], method| {
-        calibrate(&mut Threads::default(), paths, method, Grid::Symmetric, &())
+        calibrate(
+            &mut Threads::default(),
+            paths,
+            method,
+            Scheme::Symmetric,
+            &(),
+        )
     };
     let error = run(&[bad], RangeRule::Mse).unwrap_err().to_string();
     assert!(

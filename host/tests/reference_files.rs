@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::files::{Folder, Given, safetensors, weights};
 use tercet_core::block::Format;
-use tercet_host::convert::{Grid, Per, Target};
+use tercet_host::convert::{Per, Scheme, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::{DType, DequantizeOptions, QuantizeOptions, TensorFile, dequantize, quantize};
 
@@ -103,9 +103,9 @@ fn safetensors_and_npy_written_open_in_python_with_equal_values() {
     let folder = Folder::new();
     let model = input(&folder);
     for (target, grid) in [
-        (Target::Int8, Grid::Symmetric),
-        (Target::Int8, Grid::Affine),
-        (Target::Ternary, Grid::Symmetric),
+        (Target::Int8, Scheme::Symmetric),
+        (Target::Int8, Scheme::Affine),
+        (Target::Ternary, Scheme::Symmetric),
     ] {
         for per in [Per::Tensor, Per::Row, Per::Block(32)] {
             let out = folder.file("out.safetensors");

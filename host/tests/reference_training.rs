@@ -13,7 +13,7 @@ use tercet_core::model::{
 };
 use tercet_core::number::Random;
 use tercet_core::train::{
-    self, AdamW, Batch, GAIN_UNIT, Memory, Needs, Part, Shapes, Tensor, Transposed, Update,
+    self, AdamW, Batch, GAIN_UNIT, Memory, Needs, Parameter, Shapes, Tensor, Transposed, Update,
     WEIGHT_FLOOR, transpose,
 };
 use tercet_host::DType;
@@ -53,7 +53,7 @@ impl Weights {
                 continue;
             }
             let format = match tensor.part {
-                Part::Embedding => Format::Q8_0,
+                Parameter::Embedding => Format::Q8_0,
                 _ => Format::Q2_0,
             };
             block::decode(format, info.data, &mut values).unwrap();
@@ -61,7 +61,7 @@ impl Weights {
             own.scales[number] = scale;
             let mut codes = Vec::new();
             for (row, values) in values.chunks(tensor.cols).enumerate() {
-                if tensor.part == Part::Embedding {
+                if tensor.part == Parameter::Embedding {
                     let at = row * tensor.cols / 32 * 34;
                     scale = f16::from_le_bytes([info.data[at], info.data[at + 1]]).to_f32();
                     own.rows.push(scale);
@@ -179,7 +179,7 @@ fn encoded(shapes: &Shapes<'_>, weights: &[f32]) -> (Vec<i8>, Vec<f32>) {
     let (mut codes, mut scales) = (vec![0; weights.len()], Vec::new());
     for tensor in shapes.iter().filter(|tensor| !tensor.part.is_gains()) {
         let (own, codes) = (tensor.of(weights), tensor.of_mut(&mut codes));
-        if tensor.part == Part::Embedding {
+        if tensor.part == Parameter::Embedding {
             let rows = own.chunks(tensor.cols).zip(codes.chunks_mut(tensor.cols));
             scales.extend(rows.map(|(row, codes)| train::row_codes(row, codes).unwrap().to_f32()));
         } else {

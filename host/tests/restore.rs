@@ -14,7 +14,7 @@ use tercet_core::block::{self, Format};
 use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};
 use tercet_core::palette::Width;
 use tercet_core::scalar::Scalar;
-use tercet_host::convert::{FloatType, Grid, Per, Target};
+use tercet_host::convert::{FloatType, Per, Scheme, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
 use tercet_host::{
@@ -67,20 +67,20 @@ fn targets() -> Vec<(QuantizeOptions, &'static str)> {
         };
         all.push((options, "safetensors"));
     };
-    tensors(Target::Int8, Per::Tensor, Grid::Symmetric);
-    tensors(Target::Int8, Per::Row, Grid::Affine);
-    tensors(Target::Ternary, Per::Tensor, Grid::Symmetric);
+    tensors(Target::Int8, Per::Tensor, Scheme::Symmetric);
+    tensors(Target::Int8, Per::Row, Scheme::Affine);
+    tensors(Target::Ternary, Per::Tensor, Scheme::Symmetric);
     let palette = |bits| Target::Palette(Width::new(bits).unwrap());
-    tensors(palette(1), Per::Tensor, Grid::Symmetric);
-    tensors(palette(3), Per::Rows(4), Grid::Symmetric);
-    tensors(palette(4), Per::Rows(2), Grid::Symmetric);
-    tensors(palette(5), Per::Row, Grid::Symmetric);
-    tensors(palette(8), Per::Rows(3), Grid::Symmetric);
+    tensors(palette(1), Per::Tensor, Scheme::Symmetric);
+    tensors(palette(3), Per::Rows(4), Scheme::Symmetric);
+    tensors(palette(4), Per::Rows(2), Scheme::Symmetric);
+    tensors(palette(5), Per::Row, Scheme::Symmetric);
+    tensors(palette(8), Per::Rows(3), Scheme::Symmetric);
     // Groups of blocks need rows that they divide.
     all.push((
         QuantizeOptions {
             per: Some(Per::Block(32)),
-            grid: Grid::Affine,
+            grid: Scheme::Affine,
             exclude: vec!["odd*".to_owned()],
             ..QuantizeOptions::new(Target::Int8)
         },

@@ -13,7 +13,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 use tercet_core::scalar::Scalar;
 use tercet_core::search::MetricKind;
 use tercet_host::cluster::{self, KMeans, KmeansOptions, assign_points, kmeans};
-use tercet_host::convert::{Grid, Per, Target};
+use tercet_host::convert::{Per, Scheme, Target};
 use tercet_host::engine::FlowEngine;
 use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
@@ -95,7 +95,7 @@ fn targets() -> Vec<QuantizeOptions> {
         ..QuantizeOptions::new(Target::Auto)
     });
     for per in [Per::Tensor, Per::Row, Per::Block(64)] {
-        for grid in [Grid::Symmetric, Grid::Affine] {
+        for grid in [Scheme::Symmetric, Scheme::Affine] {
             all.push(QuantizeOptions {
                 per: Some(per),
                 grid,
@@ -381,7 +381,7 @@ fn data_are_calibrated_to_the_same_figures() {
         RangeRule::Mse,
         RangeRule::Entropy,
     ] {
-        for grid in [Grid::Symmetric, Grid::Affine] {
+        for grid in [Scheme::Symmetric, Scheme::Affine] {
             let paths = std::slice::from_ref(&path);
             let expected = calibrate(&mut Threads::default(), paths, method, grid, &()).unwrap();
             assert_eq!((expected.count, &expected.engine_note), (160_000, &None));
@@ -411,7 +411,7 @@ fn data_are_calibrated_to_the_same_figures() {
         &mut Threads::default(),
         &paths,
         RangeRule::Mse,
-        Grid::Symmetric,
+        Scheme::Symmetric,
         &(),
     ));
     let engine = &mut Scalar;
@@ -419,7 +419,7 @@ fn data_are_calibrated_to_the_same_figures() {
         engine,
         &paths,
         RangeRule::Mse,
-        Grid::Symmetric,
+        Scheme::Symmetric,
         &(),
     ));
     assert_eq!(found.to_string(), expected.to_string());

@@ -64,13 +64,13 @@ fn put(block: &mut [u8], at: usize, value: f16) {
 }
 
 /// Factor and summand of a part's codes: finite scale and minimum, and the part's factors.
-struct Part {
+struct SubBlock {
     scale: f16,
     min: f16,
     factors: (i8, i8),
 }
 
-impl Part {
+impl SubBlock {
     /// Returns both as f32, exact: 11 bits times 7. A minimum of 0 becomes −0 if ggml subtracts +0, so that −0 stays
     /// unchanged.
     #[inline(always)]
@@ -97,7 +97,7 @@ impl Part {
 /// Calls `visit` with the codes of each part of each block and their scale and minimum, in order.
 fn for_each<C, const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
-    mut visit: impl FnMut(&[i8], Part),
+    mut visit: impl FnMut(&[i8], SubBlock),
 ) -> Result<(), BlockError>
 where
     C: Decoder<LEN, BYTES>,
@@ -112,7 +112,7 @@ where
             return Err(BlockError::MinNotFinite { block: index });
         }
         C::unpack(block, &mut codes);
-        let part = |factors| Part {
+        let part = |factors| SubBlock {
             scale,
             min,
             factors,

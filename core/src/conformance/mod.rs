@@ -19,8 +19,8 @@ mod suite;
 pub use digest::Digest;
 #[cfg(feature = "conformance")]
 pub use suite::{
-    CASE_BYTES, Memory, Part, Quantized, check, check_engine, online, run, run_engine, run_models,
-    run_part, run_training,
+    CASE_BYTES, Memory, Quantized, Section, check, check_engine, online, run, run_engine,
+    run_models, run_part, run_training,
 };
 
 /// The committed digests, one line per operation: `name`, a space, 16 hexadecimal digits; `#` starts a comment.
@@ -60,7 +60,7 @@ pub fn expected(name: &str) -> Option<u64> {
     entries().find(|entry| entry.0 == name).map(|entry| entry.1)
 }
 
-/// Returns true if small machines run an operation of the table too, and false for those of [`Part::LongModels`].
+/// Returns true if small machines run an operation of the table too, and false for those of [`Section::LongModels`].
 ///
 /// ```
 /// use tercet_core::conformance::is_small;

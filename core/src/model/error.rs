@@ -7,7 +7,7 @@ use crate::quant::QuantError;
 
 error_enum! {
     /// A step of a layer, in the order of execution.
-    pub enum Step {
+    pub enum Stage {
         /// The norm before attention.
         AttentionNorm => "the norm before attention",
         /// Rotated queries.
@@ -145,7 +145,7 @@ error_enum! {
             /// The layer.
             layer: usize,
             /// The step.
-            step: Step,
+            step: Stage,
             /// The row's position in its sequence.
             position: u32,
         } => "position {position} of sequence {sequence}, layer {layer}: not finite: {step}",

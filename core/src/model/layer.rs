@@ -2,7 +2,7 @@
 
 use super::memory::{Gates, Heads, Vectors};
 use super::pass::Pass;
-use super::{Cache, DecoderLayer, Sequence, Step};
+use super::{Cache, DecoderLayer, Sequence, Stage};
 use crate::engine::ModelEngine;
 
 /// Values of a layer's forward pass that the backward pass needs: one row per row of the pass.
@@ -40,7 +40,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         tape: &mut T,
     ) -> Result<(), E::Failure> {
         // Attention.
-        let norm = (layer.attention_norm, index, Step::AttentionNorm);
+        let norm = (layer.attention_norm, index, Stage::AttentionNorm);
         let inputs = [&layer.query, &layer.key, &layer.value];
         self.norm(norm, vectors.x, &inputs)?;
         let Heads {
@@ -58,21 +58,21 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         self.ask(sequences, index, (queries, vectors.angles));
         self.attend((cache, sequences), index, queries)?;
         tape.keep(Kept::Attended, queries);
-        let norm = (layer.attention_sub_norm, index, Step::Attention);
+        let norm = (layer.attention_sub_norm, index, Stage::Attention);
         self.norm(norm, queries, &[&layer.output])?;
         let y = vectors.parts.sum();
         self.product(&layer.output, y)?;
         add(vectors.x, y);
         tape.keep(Kept::Middle, vectors.x);
         // The feed-forward network.
-        let norm = (layer.feed_forward_norm, index, Step::FeedForwardNorm);
+        let norm = (layer.feed_forward_norm, index, Stage::FeedForwardNorm);
         self.norm(norm, vectors.x, &[&layer.gate, &layer.up])?;
         let Gates { gate, up } = vectors.parts.gates();
         self.products([(&layer.gate, &mut *gate), (&layer.up, &mut *up)])?;
         tape.keep(Kept::Gate, gate);
         tape.keep(Kept::Up, up);
         self.engine.gate(self.model.config().gate, gate, up)?;
-        let norm = (layer.feed_forward_sub_norm, index, Step::Gate);
+        let norm = (layer.feed_forward_sub_norm, index, Stage::Gate);
         self.norm(norm, gate, &[&layer.down])?;
         let y = vectors.parts.sum();
         self.product(&layer.down, y)?;

@@ -2,8 +2,8 @@
 
 use super::cache::PAGE;
 use super::weights::{Values, Weights};
-use super::work::Work;
-use super::{Config, DecoderLayer, Model, ModelError, Pattern, Sequence, Step};
+use super::work::StepBuffers;
+use super::{Config, DecoderLayer, Model, ModelError, Pattern, Sequence, Stage};
 use crate::engine::LinearEngine;
 use crate::engine::{GROUP, PART};
 use crate::linear::network::LayerSize;
@@ -16,7 +16,7 @@ pub struct Place {
     /// Its position in the sequence.
     pub position: u32,
     /// Layer and step at which one of its values first was not finite.
-    pub fault: Option<(usize, Step)>,
+    pub fault: Option<(usize, Stage)>,
 }
 
 /// Memory that steps of a model need: the length of each slice of [`Memory`].
@@ -203,7 +203,7 @@ impl<'w> Vectors<'w> {
         span: Span,
         rows: usize,
         memory: &'w mut Memory<'_>,
-    ) -> (&'w mut [Place], Self, Work<'w>) {
+    ) -> (&'w mut [Place], Self, StepBuffers<'w>) {
         let lengths = Lengths::of(model, span, rows);
         let mut rest = &mut *memory.floats;
         let vectors = Self {
@@ -217,7 +217,7 @@ impl<'w> Vectors<'w> {
             },
             angles: cut(&mut rest, lengths.angles),
         };
-        let work = Work {
+        let work = StepBuffers {
             input: cut(&mut rest, lengths.input),
             gains: cut(&mut rest, lengths.gains),
             scales: cut(&mut rest, lengths.scales),

@@ -106,7 +106,7 @@ pub(crate) use work::symmetric;
 pub use cache::{Cache, CacheType, Codes, PAGE, PageCodes, Shape as CacheShape};
 pub use config::{Architecture, Config, Pattern};
 pub use decoder::{Progress, Row, decode, decode_piece};
-pub use error::{ModelError, Step};
+pub use error::{ModelError, Stage};
 pub use gate::Gate;
 pub use generator::{Draws, End, Event, Generator};
 pub use memory::{Memory, Needs, Place};

@@ -1,8 +1,8 @@
 //! Steps of a pass of rows through a model.
 
 use super::weights::Weights;
-use super::work::Work;
-use super::{Cache, Model, ModelError, Place, Row, Sequence, Step, rotate};
+use super::work::StepBuffers;
+use super::{Cache, Model, ModelError, Place, Row, Sequence, Stage, rotate};
 use crate::engine::ModelEngine;
 use crate::number::root::sqrt_f32;
 use crate::quant::activations;
@@ -12,7 +12,7 @@ pub(crate) struct Pass<'p, 'w, 'a, 'l, E> {
     pub(crate) engine: &'p mut E,
     pub(crate) model: &'p Model<'a, 'l>,
     pub(crate) places: &'p mut [Place],
-    pub(crate) work: Work<'w>,
+    pub(crate) work: StepBuffers<'w>,
 }
 
 impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
@@ -53,7 +53,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     /// Computes activations from rows of vectors, in the forms for these matrices, with a norm if there are gains.
     pub(crate) fn norm(
         &mut self,
-        (gains, layer, step): (&[u8], usize, Step),
+        (gains, layer, step): (&[u8], usize, Stage),
         x: &[f32],
         inputs: &[&Weights<'_>],
     ) -> Result<(), E::Failure> {
@@ -64,7 +64,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     /// Like [`Pass::norm`], for `rows` rows from the row `first` on.
     pub(crate) fn norm_rows(
         &mut self,
-        (gains, layer, step): (&[u8], usize, Step),
+        (gains, layer, step): (&[u8], usize, Stage),
         (x, first, rows): (&[f32], usize, usize),
         inputs: &[&Weights<'_>],
     ) -> Result<(), E::Failure> {
@@ -127,10 +127,10 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
                 let (key, value) =
                     cache.keep((page, layer, head), place.position, (rotated, value));
                 if !key {
-                    place.fault.get_or_insert((layer, Step::Keys));
+                    place.fault.get_or_insert((layer, Stage::Keys));
                 }
                 if !value {
-                    place.fault.get_or_insert((layer, Step::Values));
+                    place.fault.get_or_insert((layer, Stage::Values));
                 }
             }
         }
@@ -146,7 +146,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         let config = self.model.config();
         let (head, neighbours) = (config.head.max(1), self.model.rope().neighbours);
         let factor = 1.0 / sqrt_f32(config.head as f32);
-        let Work {
+        let StepBuffers {
             gains,
             halves,
             query_scales,
@@ -175,7 +175,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
                     rotate(query, neighbours, angles, rotated);
                     let found = activations::row(rotated, None, codes);
                     if found.is_nan() {
-                        place.fault.get_or_insert((layer, Step::Queries));
+                        place.fault.get_or_insert((layer, Stage::Queries));
                     }
                     *scale = if found.is_nan() { 0.0 } else { found * factor };
                 }
@@ -220,7 +220,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
                 let len = run.len().saturating_mul(config.vocabulary);
                 let (out, rest) = logits.split_at_mut_checked(len).unwrap_or_default();
                 let head = self.model.head();
-                let norm = (self.model.norm(), config.layers, Step::Head);
+                let norm = (self.model.norm(), config.layers, Stage::Head);
                 self.norm_rows(norm, (x, first, run.len()), &[head])?;
                 self.work
                     .product(self.engine, config.wide(), run.len(), head, out)?;

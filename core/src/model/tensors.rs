@@ -23,7 +23,7 @@ pub(super) struct Outside<'a> {
 }
 
 /// A tensor and its name in errors.
-struct Found<'a> {
+struct NamedTensor<'a> {
     number: u64,
     info: TensorInfo<'a>,
     layer: Option<usize>,
@@ -31,7 +31,7 @@ struct Found<'a> {
     name: &'static str,
 }
 
-impl<'a> Found<'a> {
+impl<'a> NamedTensor<'a> {
     const fn not(&self, expected: &'static str) -> ModelError {
         let tensor = self.name;
         match self.layer {
@@ -107,7 +107,7 @@ pub(super) fn place<'a>(
     let mut outside = Outside::default();
     for (number, info) in (0..).zip(file.tensors()) {
         let superfluous = ModelError::Superfluous { tensor: number };
-        let found = |layer, name| Found {
+        let found = |layer, name| NamedTensor {
             number,
             info,
             layer,
@@ -139,9 +139,9 @@ fn number_of(digits: &str) -> Option<usize> {
 
 impl<'a> Outside<'a> {
     /// Assigns a tensor; false if it has no place or occurred before.
-    fn take(&mut self, found: Found<'a>, config: &mut Config) -> Result<bool, ModelError> {
+    fn take(&mut self, found: NamedTensor<'a>, config: &mut Config) -> Result<bool, ModelError> {
         let wide = config.wide();
-        let named = |name| Found { name, ..found };
+        let named = |name| NamedTensor { name, ..found };
         match found.info.name {
             "token_embd.weight" => {
                 let values = named("token_embd.weight").matrix(config.width, None, wide)?;
@@ -173,7 +173,7 @@ impl<'a> Outside<'a> {
 fn take<'a>(
     layer: &mut DecoderLayer<'a>,
     name: &str,
-    found: impl Fn(&'static str) -> Found<'a>,
+    found: impl Fn(&'static str) -> NamedTensor<'a>,
     config: &Config,
 ) -> Result<bool, ModelError> {
     let is_bitnet = config.architecture == Architecture::BitNet;

@@ -9,7 +9,7 @@ use crate::quant::QuantError;
 use crate::quant::activations::{self, Activations, Norm};
 
 /// Memory of norms and products.
-pub(crate) struct Work<'w> {
+pub(crate) struct StepBuffers<'w> {
     /// Activations that are not quantized.
     pub(crate) input: &'w mut [f32],
     pub(crate) gains: &'w mut [f32],
@@ -25,7 +25,7 @@ pub(crate) struct Work<'w> {
     pub(crate) words: &'w mut [u32],
 }
 
-impl Work<'_> {
+impl StepBuffers<'_> {
     /// Returns space for a head, in memory that no norm uses at that time.
     pub(crate) fn rotated(&mut self, head: usize) -> &mut [f32] {
         self.gains.get_mut(..head).unwrap_or_default()
@@ -152,7 +152,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Does [`Work::product`] for several matrices, each into its own output.
+    /// Does [`StepBuffers::product`] for several matrices, each into its own output.
     pub(crate) fn products<E: ModelEngine, const N: usize>(
         &mut self,
         engine: &mut E,

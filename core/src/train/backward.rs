@@ -2,14 +2,14 @@
 
 use super::attention::{AttentionGradient, Gradients};
 use super::linear::groups;
-use super::memory::{LayerTape, Transposed, Work};
+use super::memory::{BackwardBuffers, LayerTape, Transposed};
 use super::power::{WEIGHT_FLOOR, fixed};
 use super::rows::{each_row, each_row_mut};
 use super::step::{Batch, Fault, Loss};
-use super::{GROUP, Inputs, Part, Shapes};
+use super::{GROUP, Inputs, Parameter, Shapes};
 use crate::engine::{TrainEngine, WeightScratch};
 use crate::model::{
-    Cache, DecoderLayer, Gates, Heads, Pass, Rope, Sequence, Step, Vectors, Weights, add, copy,
+    Cache, DecoderLayer, Gates, Heads, Pass, Rope, Sequence, Stage, Vectors, Weights, add, copy,
     symmetric,
 };
 use crate::quant::activations::Norm;
@@ -27,7 +27,7 @@ pub(super) struct Backward<'p, 'w, 'a, 'l, 's, E> {
 
 impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
     /// Records the first tensor for which numbers were not within their bounds.
-    fn note(&mut self, layer: usize, part: Part, within: bool) {
+    fn note(&mut self, layer: usize, part: Parameter, within: bool) {
         if !within {
             let tensor = part.name();
             self.fault.get_or_insert(Fault::Diverged { layer, tensor });
@@ -41,13 +41,13 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         batch: &Batch<'_>,
         x: &[f32],
         dx: &mut [f32],
-        work: &mut Work<'_>,
+        work: &mut BackwardBuffers<'_>,
     ) -> Result<Loss, E::Failure> {
         let config = self.pass.model.config();
         let (width, vocabulary, layers) = (config.width.max(1), config.vocabulary, config.layers);
-        let embedding = self.shapes.tensor(0, Part::Embedding);
+        let embedding = self.shapes.tensor(0, Parameter::Embedding);
         let layer = self.transposed.layer(&self.shapes, &embedding)?;
-        let norm = self.shapes.tensor(0, Part::OutputNorm);
+        let norm = self.shapes.tensor(0, Parameter::OutputNorm);
         let mut cost: Loss = 0;
         for range in groups(batch.tokens.len(), self.length) {
             let (first, rows) = (range.start, range.len());
@@ -57,7 +57,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
             let x = x.get(part(first)).unwrap_or_default();
             let dx = dx.get_mut(part(first)).unwrap_or_default();
             let head = self.pass.model.head();
-            let gains = (self.pass.model.norm(), layers, Step::Head);
+            let gains = (self.pass.model.norm(), layers, Stage::Head);
             self.pass.norm_rows(gains, (x, first, rows), &[head])?;
             let len = rows.saturating_mul(vocabulary);
             let logits = work.logits.get_mut(..len).unwrap_or_default();
@@ -109,7 +109,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
             self.pass
                 .engine
                 .matmat_wide(&layer, planes, powers, out, scratch)?;
-            self.note(layers, Part::Embedding, within && finite);
+            self.note(layers, Parameter::Embedding, within && finite);
             let gains = Norm {
                 gains: self.pass.work.gains.get(..width).unwrap_or_default(),
                 eps: config.eps,
@@ -119,7 +119,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
                 self.pass
                     .engine
                     .norm_gradient((x, gains), out, (dx, false), sums, work.terms)?;
-            self.note(layers, Part::OutputNorm, within);
+            self.note(layers, Parameter::OutputNorm, within);
         }
         Ok(cost)
     }
@@ -131,7 +131,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         (cache, sequences): (&Cache<'_>, &[Sequence<'_>]),
         (input, tape): (&[f32], &mut LayerTape<'_>),
         dx: &mut [f32],
-        (vectors, work): (&mut Vectors<'_>, &mut Work<'_>),
+        (vectors, work): (&mut Vectors<'_>, &mut BackwardBuffers<'_>),
     ) -> Result<(), E::Failure> {
         let gate = self.pass.model.config().gate;
         // The feed-forward network. The input of down is computed again.
@@ -141,51 +141,51 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         } = vectors.parts.gates();
         copy(gated, tape.gate);
         self.pass.engine.gate(gate, gated, tape.up)?;
-        let norm = (layer.feed_forward_sub_norm, index, Step::Gate);
+        let norm = (layer.feed_forward_sub_norm, index, Stage::Gate);
         self.pass.norm(norm, gated, &[&layer.down])?;
-        self.matrix((index, Part::Down), dx, Into::A, work)?;
-        let gains = (index, Part::FeedForwardSubNorm);
+        self.matrix((index, Parameter::Down), dx, Into::A, work)?;
+        let gains = (index, Parameter::FeedForwardSubNorm);
         self.norm(gains, gated, (&mut *d_gated, false), work)?;
         self.pass
             .engine
             .gate_gradient(gate, tape.gate, tape.up, d_gated)?;
-        let norm = (layer.feed_forward_norm, index, Step::FeedForwardNorm);
+        let norm = (layer.feed_forward_norm, index, Stage::FeedForwardNorm);
         self.pass
             .norm(norm, tape.middle, &[&layer.gate, &layer.up])?;
-        self.matrix((index, Part::Gate), tape.gate, Into::A, work)?;
-        self.matrix((index, Part::Up), tape.up, Into::B, work)?;
+        self.matrix((index, Parameter::Gate), tape.gate, Into::A, work)?;
+        self.matrix((index, Parameter::Up), tape.up, Into::B, work)?;
         self.norm(
-            (index, Part::FeedForwardNorm),
+            (index, Parameter::FeedForwardNorm),
             tape.middle,
             (dx, true),
             work,
         )?;
         // Attention.
-        let norm = (layer.attention_sub_norm, index, Step::Attention);
+        let norm = (layer.attention_sub_norm, index, Stage::Attention);
         self.pass.norm(norm, tape.attended, &[&layer.output])?;
-        self.matrix((index, Part::Output), dx, Into::A, work)?;
-        let gains = (index, Part::AttentionSubNorm);
+        self.matrix((index, Parameter::Output), dx, Into::A, work)?;
+        let gains = (index, Parameter::AttentionSubNorm);
         let Heads { queries, .. } = vectors.parts.heads();
         self.norm(gains, tape.attended, (queries, false), work)?;
         self.attention(index, (cache, sequences), tape, (vectors, work))?;
-        let norm = (layer.attention_norm, index, Step::AttentionNorm);
+        let norm = (layer.attention_norm, index, Stage::AttentionNorm);
         let inputs: [&Weights<'_>; 3] = [&layer.query, &layer.key, &layer.value];
         self.pass.norm(norm, input, &inputs)?;
-        self.matrix((index, Part::Query), tape.queries, Into::A, work)?;
+        self.matrix((index, Parameter::Query), tape.queries, Into::A, work)?;
         let Heads { keys, values, .. } = vectors.parts.heads();
-        self.matrix((index, Part::Key), keys, Into::B, work)?;
-        self.matrix((index, Part::Value), values, Into::B, work)?;
-        self.norm((index, Part::AttentionNorm), input, (dx, true), work)
+        self.matrix((index, Parameter::Key), keys, Into::B, work)?;
+        self.matrix((index, Parameter::Value), values, Into::B, work)?;
+        self.norm((index, Parameter::AttentionNorm), input, (dx, true), work)
     }
 
     /// Computes the gradients of a matrix's weights, which are added to the sums, and of its input, which are written
     /// to `a`, or to `b` and added to `a`. The input is the activations that the pass computed last.
     fn matrix(
         &mut self,
-        (layer, part): (usize, Part),
+        (layer, part): (usize, Parameter),
         dy: &[f32],
         into: Into,
-        work: &mut Work<'_>,
+        work: &mut BackwardBuffers<'_>,
     ) -> Result<(), E::Failure> {
         let tensor = self.shapes.tensor(layer, part);
         let transposed = self.transposed.layer(&self.shapes, &tensor)?;
@@ -233,10 +233,10 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
     /// last.
     fn norm(
         &mut self,
-        (layer, part): (usize, Part),
+        (layer, part): (usize, Parameter),
         x: &[f32],
         dx: (&mut [f32], bool),
-        work: &mut Work<'_>,
+        work: &mut BackwardBuffers<'_>,
     ) -> Result<(), E::Failure> {
         let tensor = self.shapes.tensor(layer, part);
         let norm = Norm {
@@ -260,7 +260,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         index: usize,
         (cache, sequences): (&Cache<'_>, &[Sequence<'_>]),
         tape: &mut LayerTape<'_>,
-        (vectors, work): (&mut Vectors<'_>, &mut Work<'_>),
+        (vectors, work): (&mut Vectors<'_>, &mut BackwardBuffers<'_>),
     ) -> Result<(), E::Failure> {
         self.pass
             .ask(sequences, index, (tape.queries, vectors.angles));
@@ -290,7 +290,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
             .pass
             .engine
             .attention_gradient(&job, &mut work.attention, &mut out)?;
-        self.note(index, Part::AttentionSubNorm, within);
+        self.note(index, Parameter::AttentionSubNorm, within);
         let (head, rope) = (config.head, *self.pass.model.rope());
         copy(tape.queries, work.b);
         for (all, heads) in [(&mut *tape.queries, config.heads), (keys, config.kv_heads)] {
@@ -306,7 +306,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
 
     /// Adds the gradients of the first residuals to those of the embedding's rows.
     pub(super) fn look_up(&mut self, tokens: &[u32], dx: &[f32]) {
-        let embedding = self.shapes.tensor(0, Part::Embedding);
+        let embedding = self.shapes.tensor(0, Parameter::Embedding);
         let width = embedding.cols.max(1);
         let mut within = true;
         let sums = embedding.of_mut(self.sums);
@@ -322,7 +322,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
             }
         }
         let layers = self.pass.model.config().layers;
-        self.note(layers, Part::Embedding, within);
+        self.note(layers, Parameter::Embedding, within);
     }
 }
 

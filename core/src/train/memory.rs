@@ -228,17 +228,17 @@ impl Tape for LayerTape<'_> {
 }
 
 /// The slices of a [`Memory`], divided, without those of the forward pass.
-pub(super) struct Room<'w> {
+pub(super) struct BackwardMemory<'w> {
     lengths: Lengths,
     inputs: &'w mut [f32],
     tapes: &'w mut [f32],
     /// Gradients of the residual.
     pub(super) dx: &'w mut [f32],
-    pub(super) work: Work<'w>,
+    pub(super) work: BackwardBuffers<'w>,
 }
 
 /// Memory that the steps of a backward pass share.
-pub(super) struct Work<'w> {
+pub(super) struct BackwardBuffers<'w> {
     pub(super) a: &'w mut [f32],
     pub(super) b: &'w mut [f32],
     pub(super) logits: &'w mut [f32],
@@ -252,7 +252,7 @@ pub(super) struct Work<'w> {
     pub(super) attention: super::attention::Scratch<'w>,
 }
 
-impl<'w> Room<'w> {
+impl<'w> BackwardMemory<'w> {
     pub(super) fn cut(
         lengths: Lengths,
         floats: &'w mut [f32],
@@ -267,7 +267,7 @@ impl<'w> Room<'w> {
             inputs: cut(&mut floats, lengths.input.saturating_mul(lengths.layers)),
             tapes: cut(&mut floats, lengths.tape().saturating_mul(lengths.tapes)),
             dx: cut(&mut floats, lengths.input),
-            work: Work {
+            work: BackwardBuffers {
                 a: cut(&mut floats, lengths.gradients),
                 b: cut(&mut floats, lengths.gradients),
                 logits: cut(&mut floats, lengths.logits),
@@ -291,7 +291,12 @@ impl<'w> Room<'w> {
     pub(super) fn layer(
         &mut self,
         layer: usize,
-    ) -> (&mut [f32], LayerTape<'_>, &mut [f32], &mut Work<'w>) {
+    ) -> (
+        &mut [f32],
+        LayerTape<'_>,
+        &mut [f32],
+        &mut BackwardBuffers<'w>,
+    ) {
         let lengths = &self.lengths;
         let input = layer.wrapping_mul(lengths.input);
         let input = self.inputs.get_mut(input..).unwrap_or_default();

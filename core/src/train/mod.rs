@@ -58,5 +58,5 @@ pub use power::{
     code, exponent, fixed, row as power_row, row_wide as power_row_wide,
 };
 pub use schedule::{Fall, Schedule};
-pub use shapes::{Part, Shapes, Tensor};
+pub use shapes::{Parameter, Shapes, Tensor};
 pub use step::{Batch, Fault, Loss, gradients};

@@ -5,7 +5,7 @@ use crate::model::Config;
 /// A tensor of a `bitnet` model; those of a layer are in the order of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Part {
+pub enum Parameter {
     /// Embedding with one row per token, which is also the head.
     Embedding,
     /// Gains of the norm before attention.
@@ -34,7 +34,7 @@ pub enum Part {
     OutputNorm,
 }
 
-impl Part {
+impl Parameter {
     /// The tensors of a layer, in a file's order.
     pub const LAYER: [Self; 11] = [
         Self::AttentionNorm,
@@ -109,7 +109,7 @@ impl Part {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Tensor {
     /// The tensor's part of the model.
-    pub part: Part,
+    pub part: Parameter,
     /// Its layer; 0 for a tensor outside the layers.
     pub layer: usize,
     /// Number of rows, which are outputs.
@@ -162,32 +162,35 @@ impl<'a> Shapes<'a> {
     pub const fn count(&self) -> usize {
         self.config
             .layers
-            .saturating_mul(Part::LAYER.len())
+            .saturating_mul(Parameter::LAYER.len())
             .saturating_add(2)
     }
 
     /// Returns the number of values of all tensors; `usize::MAX` if it does not fit.
     pub fn values(&self) -> usize {
-        let last = self.tensor(self.config.layers, Part::OutputNorm);
+        let last = self.tensor(self.config.layers, Parameter::OutputNorm);
         last.first.saturating_add(last.len())
     }
 
     /// Returns a tensor; `layer` is only used for those of a layer. O(1).
-    pub fn tensor(&self, layer: usize, part: Part) -> Tensor {
+    pub fn tensor(&self, layer: usize, part: Parameter) -> Tensor {
         let (rows, cols) = part.shape(self.config);
-        let len = |part: Part| {
+        let len = |part: Parameter| {
             let (rows, cols) = part.shape(self.config);
             rows.saturating_mul(cols)
         };
-        let own = |until: Option<Part>| {
-            let before = Part::LAYER.iter().take_while(|&&part| Some(part) != until);
+        let own = |until: Option<Parameter>| {
+            let before = Parameter::LAYER
+                .iter()
+                .take_while(|&&part| Some(part) != until);
             before.fold(0usize, |sum, &part| sum.saturating_add(len(part)))
         };
-        let layers =
-            |layers: usize| len(Part::Embedding).saturating_add(own(None).saturating_mul(layers));
+        let layers = |layers: usize| {
+            len(Parameter::Embedding).saturating_add(own(None).saturating_mul(layers))
+        };
         let (layer, first) = match part {
-            Part::Embedding => (0, 0),
-            Part::OutputNorm => (0, layers(self.config.layers)),
+            Parameter::Embedding => (0, 0),
+            Parameter::OutputNorm => (0, layers(self.config.layers)),
             _ => (layer, layers(layer).saturating_add(own(Some(part)))),
         };
         Tensor {
@@ -203,21 +206,21 @@ impl<'a> Shapes<'a> {
     pub fn iter(&self) -> impl Iterator<Item = Tensor> + use<'a> {
         let shapes = *self;
         let layers = (0..self.config.layers)
-            .flat_map(move |layer| Part::LAYER.map(|part| shapes.tensor(layer, part)));
-        let first = core::iter::once(self.tensor(0, Part::Embedding));
+            .flat_map(move |layer| Parameter::LAYER.map(|part| shapes.tensor(layer, part)));
+        let first = core::iter::once(self.tensor(0, Parameter::Embedding));
         first
             .chain(layers)
-            .chain([self.tensor(0, Part::OutputNorm)])
+            .chain([self.tensor(0, Parameter::OutputNorm)])
     }
 
     /// Returns the index of a tensor among all.
-    pub fn number(&self, layer: usize, part: Part) -> usize {
-        let own = Part::LAYER.iter().position(|&other| other == part);
+    pub fn number(&self, layer: usize, part: Parameter) -> usize {
+        let own = Parameter::LAYER.iter().position(|&other| other == part);
         match part {
-            Part::Embedding => 0,
-            Part::OutputNorm => self.count().saturating_sub(1),
+            Parameter::Embedding => 0,
+            Parameter::OutputNorm => self.count().saturating_sub(1),
             _ => layer
-                .saturating_mul(Part::LAYER.len())
+                .saturating_mul(Parameter::LAYER.len())
                 .saturating_add(own.unwrap_or(0))
                 .saturating_add(1),
         }

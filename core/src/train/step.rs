@@ -3,11 +3,11 @@
 #[cfg(doc)]
 use super::WEIGHT_FLOOR;
 use super::backward::Backward;
-use super::memory::{Lengths, Room, Transposed, check};
+use super::memory::{BackwardMemory, Lengths, Transposed, check};
 use super::{ATTENTION_GROUPS, GROUP, Memory, Needs, Shapes};
 use crate::engine::TrainEngine;
 use crate::model::{
-    Architecture, Cache, CacheType, Model, ModelError, Pass, Pattern, Place, Sequence, Span, Step,
+    Architecture, Cache, CacheType, Model, ModelError, Pass, Pattern, Place, Sequence, Span, Stage,
     Vectors, copy, enough,
 };
 
@@ -32,7 +32,7 @@ error_enum! {
             /// The layer.
             layer: usize,
             /// The step with that value.
-            step: Step,
+            step: Stage,
             /// Lowest such position.
             position: u32,
         } => "layer {layer}, position {position}: {step} is not finite",
@@ -104,7 +104,7 @@ pub fn gradients<E: TrainEngine>(
         found.extend(sequence, position as u32, cache)?;
     }
     let lengths = Lengths::of(config, length, rows, batch.recompute);
-    let mut room = Room::cut(
+    let mut room = BackwardMemory::cut(
         lengths,
         memory.floats,
         memory.bytes,

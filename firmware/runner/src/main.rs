@@ -127,7 +127,7 @@ fn main() -> ExitCode {
         (Some(Other::Decode { image }), _) => decode(&image),
         (None, Some(run)) => session::session(
             firmware(),
-            &session::Plan {
+            &session::Session {
                 board: run.board,
                 program: run.program,
                 image: run.image,

@@ -16,7 +16,7 @@ use crate::{build, image, snapshot};
 
 /// The program to run, and the checks of its result.
 #[derive(Debug)]
-pub struct Plan {
+pub struct Session {
     /// The board's name.
     pub board: String,
     /// The program's name.
@@ -42,7 +42,7 @@ const TIME_LIMIT: u8 = 124;
 ///
 /// # Errors
 /// Something is missing, nothing could be built or run, or the output cannot be judged.
-pub fn session(firmware: &Path, plan: &Plan) -> Result<u8, String> {
+pub fn session(firmware: &Path, plan: &Session) -> Result<u8, String> {
     let board = Board::read(firmware, &plan.board)?;
     let program = programs::find(firmware, &plan.program)?;
     let mut needs = Search::new(firmware);
@@ -114,7 +114,7 @@ fn runner(board: &Board, program: &Program) -> Vec<String> {
 
 fn judge(
     firmware: &Path,
-    plan: &Plan,
+    plan: &Session,
     compiler: &str,
     run: &Run,
     figures: &Figures,

@@ -5,12 +5,12 @@
 
 use core::panic::PanicInfo;
 
-use tercet_core::conformance::Part;
+use tercet_core::conformance::Section;
 use tercet_firmware::{entry, suite};
 
 #[entry]
 fn main() -> ! {
-    suite::run(Part::Models)
+    suite::run(Section::Models)
 }
 
 #[panic_handler]

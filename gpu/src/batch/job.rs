@@ -8,7 +8,7 @@ use std::time::Duration;
 ///
 /// A type without values: it names the types that belong together. Those of Tercet's operations are in
 /// [`crate::batch::executors`].
-pub trait Job {
+pub trait BatchJob {
     /// A request.
     type Request: Send;
     /// The answer to a request.
@@ -26,7 +26,7 @@ pub trait Job {
 ///
 /// It runs on its own thread. A panic in any of its functions becomes [`super::BatchError::Panicked`] for the requests
 /// concerned, and the work is called again for the next batch.
-pub trait Executor<J: Job>: Send {
+pub trait Executor<J: BatchJob>: Send {
     /// Refuses a request that would spoil its batch, by its length or its values. Only this request gets the error.
     ///
     /// # Errors
@@ -87,13 +87,13 @@ impl<K> Predict<K> for Linear {
 }
 
 /// One of a queue's workers: its work, and the prediction of its time.
-pub struct Worker<'a, J: Job> {
+pub struct Worker<'a, J: BatchJob> {
     pub(super) name: String,
     pub(super) work: Box<dyn Executor<J> + 'a>,
     pub(super) predict: Box<dyn Predict<J::Kind>>,
 }
 
-impl<'a, J: Job> Worker<'a, J> {
+impl<'a, J: BatchJob> Worker<'a, J> {
     /// Returns a worker with this name and without predictions: batches go to the worker with the fewest batches.
     pub fn new(name: impl Into<String>, work: impl Executor<J> + 'a) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl<'a, J: Job> Worker<'a, J> {
     }
 }
 
-impl<J: Job> fmt::Debug for Worker<'_, J> {
+impl<J: BatchJob> fmt::Debug for Worker<'_, J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker")
             .field("name", &self.name)

@@ -1,7 +1,7 @@
 //! Groups small requests of one kind into one launch.
 //!
 //! A launch costs the same for one request as for many, and one pass over a matrix serves many queries. A [`Queue`]
-//! takes requests one by one from any thread and groups those of one kind ([`Job::kind`]). Once a batch has
+//! takes requests one by one from any thread and groups those of one kind ([`BatchJob::kind`]). Once a batch has
 //! [`BatchOptions::max_size`] requests, or the first one has waited for [`BatchOptions::max_wait`], a worker does the
 //! whole batch. Each submitter gets its own answer through its [`Ticket`]. The answers have the same bits as if each
 //! request ran alone.
@@ -87,7 +87,7 @@ mod models;
 mod property;
 
 pub use error::{BatchError, Reason, Refused, StartError};
-pub use job::{Executor, Job, Linear, Predict, Worker};
+pub use job::{BatchJob, Executor, Linear, Predict, Worker};
 pub use options::BatchOptions;
 pub use queue::Queue;
 pub use shared::Closing;

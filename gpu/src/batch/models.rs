@@ -10,12 +10,12 @@ use loom::thread;
 use super::serve::serve;
 use super::shared::{Closing, Patience, QueueCore};
 use super::slot::{Left, Slot};
-use super::{BatchError, BatchOptions, Executor, Job, Linear, Reason, Ticket};
+use super::{BatchError, BatchJob, BatchOptions, Executor, Linear, Reason, Ticket};
 
 /// The answer is the request.
 struct Echo;
 
-impl Job for Echo {
+impl BatchJob for Echo {
     type Request = usize;
     type Answer = usize;
     type Error = ();

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use super::shared::{Closing, Patience, QueueCore};
 use super::stats::Tally;
-use super::{BatchError, BatchOptions, Job, Linear, Reason, Ticket};
+use super::{BatchError, BatchJob, BatchOptions, Linear, Reason, Ticket};
 
 /// Requests are numbers of several kinds.
 struct Numbers;
 
-impl Job for Numbers {
+impl BatchJob for Numbers {
     type Request = (u8, usize);
     type Answer = usize;
     type Error = String;
@@ -24,7 +24,7 @@ impl Job for Numbers {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     Submit(u8),
     /// Cancels the ticket at this place among those held.
     Cancel(usize),
@@ -32,12 +32,12 @@ enum Step {
     Fail,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Action> {
     prop_oneof![
-        6 => (0..3_u8).prop_map(Step::Submit),
-        3 => (0..64_usize).prop_map(Step::Cancel),
-        2 => Just(Step::Work),
-        1 => Just(Step::Fail),
+        6 => (0..3_u8).prop_map(Action::Submit),
+        3 => (0..64_usize).prop_map(Action::Cancel),
+        2 => Just(Action::Work),
+        1 => Just(Action::Fail),
     ]
 }
 
@@ -208,10 +208,10 @@ proptest! {
         let mut run = Run::new(BatchOptions { max_size, max_wait: Duration::ZERO, capacity, name: "test" });
         for (number, step) in steps.into_iter().enumerate() {
             match step {
-                Step::Submit(kind) => run.submit((kind, number)),
-                Step::Cancel(at) if !run.tickets.is_empty() => run.cancel(at % run.tickets.len()),
-                Step::Work if !run.waiting.is_empty() => run.work(false),
-                Step::Fail if !run.waiting.is_empty() => run.work(true),
+                Action::Submit(kind) => run.submit((kind, number)),
+                Action::Cancel(at) if !run.tickets.is_empty() => run.cancel(at % run.tickets.len()),
+                Action::Work if !run.waiting.is_empty() => run.work(false),
+                Action::Fail if !run.waiting.is_empty() => run.work(true),
                 _ => {}
             }
             prop_assert_eq!(run.shared.stats().depth.in_use, run.waiting.len());

@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use super::serve::serve;
 use super::shared::{Closing, Patience, QueueCore};
-use super::{BatchOptions, BatchStats, Job, Refused, StartError, Ticket, Worker};
+use super::{BatchJob, BatchOptions, BatchStats, Refused, StartError, Ticket, Worker};
 
 /// A queue of requests of one job, and the threads of its workers.
 ///
 /// Submitting threads share it by reference. When it is dropped, it answers all waiting requests, then its threads end.
 /// [`Queue::shutdown`] does the same and returns the statistics. [`Queue::abort`] answers only requests whose batch has
 /// begun.
-pub struct Queue<J: Job> {
+pub struct Queue<J: BatchJob> {
     shared: Arc<QueueCore<J>>,
     /// Empty if a scope has the threads.
     threads: Vec<JoinHandle<()>>,
 }
 
-impl<J: Job> Queue<J> {
+impl<J: BatchJob> Queue<J> {
     /// Starts a queue with a thread for each worker.
     ///
     /// # Errors
@@ -189,13 +189,13 @@ impl<J: Job> Queue<J> {
     }
 }
 
-impl<J: Job> Drop for Queue<J> {
+impl<J: BatchJob> Drop for Queue<J> {
     fn drop(&mut self) {
         self.end(Closing::Answer);
     }
 }
 
-impl<J: Job> fmt::Debug for Queue<J> {
+impl<J: BatchJob> fmt::Debug for Queue<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue")
             .field("stats", &self.stats())

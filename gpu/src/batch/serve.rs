@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use super::shared::{Batch, Outcome, QueueCore, SlotOf};
 use super::stats::Tally;
-use super::{BatchError, Executor, Job};
+use super::{BatchError, BatchJob, Executor};
 
 /// Runs batches until the queue has no more for this worker.
-pub(super) fn serve<J: Job>(
+pub(super) fn serve<J: BatchJob>(
     shared: &QueueCore<J>,
     worker: usize,
     mut work: Box<dyn Executor<J> + '_>,
@@ -45,9 +45,9 @@ pub(super) fn serve<J: Job>(
 }
 
 /// Records the end of a worker, however it ends.
-struct End<'a, J: Job>(&'a QueueCore<J>);
+struct End<'a, J: BatchJob>(&'a QueueCore<J>);
 
-impl<J: Job> Drop for End<'_, J> {
+impl<J: BatchJob> Drop for End<'_, J> {
     fn drop(&mut self) {
         self.0.end();
     }
@@ -55,7 +55,7 @@ impl<J: Job> Drop for End<'_, J> {
 
 /// Runs a batch: refuses the requests that the work refuses, and runs the others, as many at a time as there is room
 /// for.
-fn answer<J: Job>(
+fn answer<J: BatchJob>(
     work: &mut dyn Executor<J>,
     kind: &J::Kind,
     all: Vec<J::Request>,
@@ -87,7 +87,7 @@ fn answer<J: Job>(
 }
 
 /// Runs a part of a batch, and repeats it in halves if that may help.
-fn run<J: Job>(
+fn run<J: BatchJob>(
     work: &mut dyn Executor<J>,
     kind: &J::Kind,
     requests: &[J::Request],
@@ -124,7 +124,7 @@ fn run<J: Job>(
 }
 
 /// Gives a request its outcome, and counts it.
-fn tell<J: Job>(slot: &SlotOf<J>, outcome: Outcome<J>, tally: &mut Tally) {
+fn tell<J: BatchJob>(slot: &SlotOf<J>, outcome: Outcome<J>, tally: &mut Tally) {
     match outcome {
         Ok(_) => tally.answered += 1,
         Err(_) => tally.failed += 1,

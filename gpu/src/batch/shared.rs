@@ -9,13 +9,13 @@ use super::line::{Entry, Line, Waits};
 use super::meters::Counted;
 use super::slot::{Left, Slot};
 use super::stats::Tally;
-use super::{BatchError, BatchOptions, BatchStats, Job, Predict, Reason, Refused};
+use super::{BatchError, BatchJob, BatchOptions, BatchStats, Predict, Reason, Refused};
 use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
 /// The outcome of a request.
-pub(super) type Outcome<J> = Result<<J as Job>::Answer, BatchError<<J as Job>::Error>>;
+pub(super) type Outcome<J> = Result<<J as BatchJob>::Answer, BatchError<<J as BatchJob>::Error>>;
 /// The slot of a request and its outcome.
-pub(super) type SlotOf<J> = Slot<<J as Job>::Request, Outcome<J>>;
+pub(super) type SlotOf<J> = Slot<<J as BatchJob>::Request, Outcome<J>>;
 
 /// Number of cancelled requests, beyond as many as wait, that may be in the line before a sweep: so that many
 /// cancellations pay for each sweep.
@@ -28,13 +28,13 @@ impl<R, A> Waits for Arc<Slot<R, A>> {
 }
 
 /// Requests that will run together.
-struct Formed<J: Job> {
+struct Formed<J: BatchJob> {
     kind: J::Kind,
     entries: Vec<Entry<Arc<SlotOf<J>>>>,
 }
 
 /// Requests that a worker has begun with.
-pub(super) struct Batch<J: Job> {
+pub(super) struct Batch<J: BatchJob> {
     pub(super) kind: J::Kind,
     pub(super) requests: Vec<J::Request>,
     pub(super) slots: Vec<Arc<SlotOf<J>>>,
@@ -57,7 +57,7 @@ pub enum Closing {
     Refuse,
 }
 
-struct State<J: Job> {
+struct State<J: BatchJob> {
     line: Line<J::Kind, Arc<SlotOf<J>>>,
     lanes: Lanes<Formed<J>>,
     /// Approximate number of cancelled requests in the line or in a batch.
@@ -73,7 +73,7 @@ struct State<J: Job> {
 }
 
 /// State shared by a queue, its workers and its tickets.
-pub(super) struct QueueCore<J: Job> {
+pub(super) struct QueueCore<J: BatchJob> {
     options: BatchOptions,
     predictions: Vec<Box<dyn Predict<J::Kind>>>,
     state: Mutex<State<J>>,
@@ -85,7 +85,7 @@ pub(super) struct QueueCore<J: Job> {
     ended: Condvar,
 }
 
-impl<J: Job> QueueCore<J> {
+impl<J: BatchJob> QueueCore<J> {
     /// Returns the state of a queue whose workers, with these names, are about to start.
     pub(super) fn new(
         options: BatchOptions,

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::shared::{QueueCore, SlotOf};
-use super::{BatchError, Job};
+use super::{BatchError, BatchJob};
 
 /// The claim to one answer.
 ///
 /// If it is dropped before the request's batch has begun, the request is removed; afterwards, the answer is dropped
 /// when it comes. It may outlive its queue.
 #[must_use = "a ticket that is dropped cancels its request"]
-pub struct Ticket<J: Job> {
+pub struct Ticket<J: BatchJob> {
     slot: Arc<SlotOf<J>>,
     shared: Arc<QueueCore<J>>,
 }
 
-impl<J: Job> Ticket<J> {
+impl<J: BatchJob> Ticket<J> {
     pub(super) const fn new(slot: Arc<SlotOf<J>>, shared: Arc<QueueCore<J>>) -> Self {
         Self { slot, shared }
     }
@@ -67,13 +67,13 @@ impl<J: Job> Ticket<J> {
     }
 }
 
-impl<J: Job> Drop for Ticket<J> {
+impl<J: BatchJob> Drop for Ticket<J> {
     fn drop(&mut self) {
         self.shared.cancel(&self.slot);
     }
 }
 
-impl<J: Job> fmt::Debug for Ticket<J> {
+impl<J: BatchJob> fmt::Debug for Ticket<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ticket")
             .field("done", &self.is_done())

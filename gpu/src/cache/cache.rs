@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::flight::Flight;
 use super::found::{Evicted, Location, Reserved};
-use super::lead::{Lead, Leaving, Room};
+use super::lead::{Lead, Leaving, Reservation};
 use super::meters::Event;
 use super::table::Table;
 use super::{CacheError, CacheOptions, CacheStats, Clock, Computed, Monotonic, Pinned, Tiers};
@@ -42,7 +42,7 @@ pub struct Cache<K, T: Tiers, C = Monotonic> {
 }
 
 /// A key's value, or the next step to get it.
-enum Step<D, H> {
+enum Lookup<D, H> {
     Done(Pinned<D>),
     Wait(Arc<Flight<D>>),
     Upload(Arc<H>, Duration),
@@ -103,17 +103,17 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
     pub fn get(&self, key: &K) -> Result<Option<Pinned<T::Device>>, T::Error> {
         loop {
             match self.step(key, false) {
-                Step::Done(value) => return Ok(Some(value)),
-                Step::Wait(flight) => {
+                Lookup::Done(value) => return Ok(Some(value)),
+                Lookup::Wait(flight) => {
                     if let Some(value) = self.shared(&flight) {
                         return Ok(Some(value));
                     }
                 }
-                Step::Upload(host, born) => {
+                Lookup::Upload(host, born) => {
                     let mut lead = Lead::new(self, key.clone());
                     return self.promote(&mut lead, host, born, true).map(Some);
                 }
-                Step::Compute => return Ok(None),
+                Lookup::Compute => return Ok(None),
             }
         }
     }
@@ -134,18 +134,18 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
     ) -> Got<T, E> {
         loop {
             match self.step(key, true) {
-                Step::Done(value) => return Ok(value),
-                Step::Wait(flight) => {
+                Lookup::Done(value) => return Ok(value),
+                Lookup::Wait(flight) => {
                     if let Some(value) = self.shared(&flight) {
                         return Ok(value);
                     }
                 }
-                Step::Upload(host, born) => {
+                Lookup::Upload(host, born) => {
                     let mut lead = Lead::new(self, key.clone());
                     let value = self.promote(&mut lead, host, born, true);
                     return value.map_err(CacheError::Tier);
                 }
-                Step::Compute => {
+                Lookup::Compute => {
                     let mut lead = Lead::new(self, key.clone());
                     return match compute().map_err(CacheError::Compute)? {
                         Computed::Device(value) => Ok(self.admit(&mut lead, value)),
@@ -162,27 +162,27 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
 
     /// Returns a key's value, or the next step to get it; unless that step is to wait, or to do nothing, the caller
     /// leads it.
-    fn step(&self, key: &K, computes: bool) -> Step<T::Device, T::Host> {
+    fn step(&self, key: &K, computes: bool) -> Lookup<T::Device, T::Host> {
         let now = self.clock.now();
         self.with(|state| {
             if let Some(flying) = state.flights.get(key) {
-                return Step::Wait(Arc::clone(&flying.flight));
+                return Lookup::Wait(Arc::clone(&flying.flight));
             }
             let step = match state.table.find(key, now) {
                 Location::Device(value) => {
                     state.table.count(Event::DeviceHit);
-                    return Step::Done(Pinned { value });
+                    return Lookup::Done(Pinned { value });
                 }
                 Location::Host(value, born) => {
                     state.table.count(Event::HostHit);
-                    Step::Upload(value, born)
+                    Lookup::Upload(value, born)
                 }
                 Location::Nowhere => {
                     state.table.count(Event::Miss);
                     if !computes {
-                        return Step::Compute;
+                        return Lookup::Compute;
                     }
-                    Step::Compute
+                    Lookup::Compute
                 }
             };
             state.fly(key);
@@ -244,7 +244,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
 
     /// Makes room on the device, if possible. Waits for values that other threads have evicted: they wait for nothing
     /// but their copies.
-    fn make_room(&self, bytes: usize) -> Option<Room<'_, K, T, C>> {
+    fn make_room(&self, bytes: usize) -> Option<Reservation<'_, K, T, C>> {
         let now = self.clock.now();
         let mut state = self.lock();
         let evicted = loop {
@@ -256,7 +256,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         };
         state.fly_all(&evicted);
         Self::unlock(state);
-        let room = Room { cache: self, bytes };
+        let room = Reservation { cache: self, bytes };
         self.demote(evicted);
         Some(room)
     }

@@ -69,12 +69,12 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Drop for Leaving<'_, K, T, C> {
 }
 
 /// Room on the device that is not used yet.
-pub(super) struct Room<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> {
+pub(super) struct Reservation<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> {
     pub(super) cache: &'a Cache<K, T, C>,
     pub(super) bytes: usize,
 }
 
-impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Room<'_, K, T, C> {
+impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Reservation<'_, K, T, C> {
     /// Marks the room as used; returns its size.
     pub(super) const fn used(self) -> usize {
         let bytes = self.bytes;
@@ -83,7 +83,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Room<'_, K, T, C> {
     }
 }
 
-impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Drop for Room<'_, K, T, C> {
+impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Drop for Reservation<'_, K, T, C> {
     fn drop(&mut self) {
         self.cache.with(|state| state.table.unreserve(self.bytes));
     }

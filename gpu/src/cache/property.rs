@@ -53,7 +53,7 @@ impl Clock for &Hands {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     /// Asks for a key, and computes it on the device or not; the last field is true if the handle is kept.
     Ask {
         key: u8,
@@ -70,16 +70,16 @@ enum Step {
     Clear,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Action> {
     let ask = (0..12_u8, any::<bool>(), prop::bool::weighted(0.2));
     prop_oneof![
-        12 => ask.prop_map(|(key, there, hold)| Step::Ask { key, there, hold }),
-        3 => (0..12_u8).prop_map(Step::Get),
-        3 => (0..8_usize).prop_map(Step::Release),
-        1 => (0..12_u8).prop_map(Step::Remove),
-        2 => (0..5_u64).prop_map(Step::Pass),
-        1 => Just(Step::Purge),
-        1 => prop::strategy::Just(Step::Clear),
+        12 => ask.prop_map(|(key, there, hold)| Action::Ask { key, there, hold }),
+        3 => (0..12_u8).prop_map(Action::Get),
+        3 => (0..8_usize).prop_map(Action::Release),
+        1 => (0..12_u8).prop_map(Action::Remove),
+        2 => (0..5_u64).prop_map(Action::Pass),
+        1 => Just(Action::Purge),
+        1 => prop::strategy::Just(Action::Clear),
     ]
 }
 
@@ -253,7 +253,7 @@ proptest! {
             handles.retain(|handle| !model.is_old(handle.0, now));
             let held: Vec<u8> = handles.iter().map(|handle| handle.0).collect();
             match step {
-                Step::Ask { key, there, hold } => {
+                Action::Ask { key, there, hold } => {
                     let value = cache.get_or_compute(&key, || {
                         Ok::<_, Infallible>(match there {
                             true => Computed::Device(There(key, size(key))),
@@ -268,28 +268,28 @@ proptest! {
                         handles.push(value);
                     }
                 }
-                Step::Get(key) => {
+                Action::Get(key) => {
                     let value = cache.get(&key).unwrap();
                     model.ask(key, None, &held, now);
                     prop_assert_eq!(value.is_some(), model.has(key));
                 }
-                Step::Release(at) if at < handles.len() => {
+                Action::Release(at) if at < handles.len() => {
                     handles.remove(at);
                 }
-                Step::Release(_) => {}
-                Step::Remove(key) => {
+                Action::Release(_) => {}
+                Action::Remove(key) => {
                     prop_assert_eq!(cache.remove(&key), model.forget(key));
                     handles.retain(|handle| handle.0 != key);
                 }
-                Step::Pass(seconds) => {
+                Action::Pass(seconds) => {
                     hands.0.fetch_add(seconds, Relaxed);
                 }
-                Step::Purge => {
+                Action::Purge => {
                     let before = model.stats.expired;
                     (0..12).for_each(|key| model.expire(key, now));
                     prop_assert_eq!(cache.purge() as u64, model.stats.expired - before);
                 }
-                Step::Clear => {
+                Action::Clear => {
                     cache.clear();
                     (model.device, model.host) = (Vec::new(), Vec::new());
                 }

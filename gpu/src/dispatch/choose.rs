@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::cost::Logs;
 use super::settings::{Preference, Profile, Settings};
-use super::{Costs, Engine, Job, Operation, Place, Prediction};
+use super::{Costs, Engine, Job, Location, Operation, Prediction};
 
 /// Approximate seconds for opening a device: starting the driver, making a context, translating the first kernel.
 pub(super) const OPENING: f64 = 0.3;
@@ -153,7 +153,7 @@ impl ChoiceContext<'_> {
                 State::GivenUp => return Some(Exclusion::GivenUp),
                 State::Open | State::Closed(_) => {}
             }
-        } else if job.place == Place::Device {
+        } else if job.place == Location::Device {
             return Some(Exclusion::OutOfReach);
         }
         let other = job.is_tiled() && ![settings.profile.tiling(), Engine::Cuda].contains(&engine);
@@ -161,7 +161,7 @@ impl ChoiceContext<'_> {
         if self.forced.is_some() {
             return tiled;
         }
-        if engine == Engine::Cuda && job.place == Place::Processor {
+        if engine == Engine::Cuda && job.place == Location::Processor {
             return Some(Exclusion::NoStep);
         }
         let here = match settings.profile {
@@ -195,7 +195,7 @@ impl ChoiceContext<'_> {
             return Some(Exclusion::NoCost);
         }
         let least = settings.min_size_for_gpu;
-        if engine == Engine::Cuda && job.place == Place::Host && job.elements < least {
+        if engine == Engine::Cuda && job.place == Location::Host && job.elements < least {
             return Some(Exclusion::TooSmall(least));
         }
         None
@@ -224,7 +224,7 @@ impl ChoiceContext<'_> {
         let chosen = self.best(&ranking.candidates);
         if chosen == Some(Engine::Cuda)
             && let State::Closed(saved) = self.device
-            && job.place == Place::Host
+            && job.place == Location::Host
             && !self.at_once(job.operation)
         {
             let device = ranking.candidates.iter_mut();
@@ -255,7 +255,7 @@ impl ChoiceContext<'_> {
             false => Engine::Scalar,
         };
         let able = self.forced.is_none()
-            && job.place != Place::Device
+            && job.place != Location::Device
             && self.failed >> always as u8 & 1 == 0;
         ranking.chosen = chosen.or_else(|| able.then_some(always));
     }

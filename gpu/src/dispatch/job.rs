@@ -101,7 +101,7 @@ impl std::fmt::Display for Operation {
 /// Where the data of a job is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum Location {
     /// In the host's memory; a device gets a copy.
     #[default]
     Host,
@@ -138,7 +138,7 @@ pub struct Job {
     #[serde(skip)]
     pub scratch: usize,
     /// Where the data is.
-    pub place: Place,
+    pub place: Location,
     /// True for a whole flow, which also reads and writes files and processes floats, with unknown costs. Predictions
     /// then cover only the engine's part, and the rest does not count as a prediction error.
     pub flow: bool,
@@ -165,7 +165,7 @@ impl Job {
             items: 0,
             held: 0,
             scratch: 0,
-            place: Place::Host,
+            place: Location::Host,
             flow: false,
             times: 1,
         }
@@ -242,7 +242,7 @@ impl Job {
             items: points as u64,
             held: 0,
             scratch: 0,
-            place: Place::Host,
+            place: Location::Host,
             flow: false,
             times: 1,
         }
@@ -281,7 +281,7 @@ impl Job {
             items: amount(&[queries, entering(rows, k) + 1]),
             held: 0,
             scratch: 0,
-            place: Place::Host,
+            place: Location::Host,
             flow: false,
             times: 1,
         }
@@ -312,7 +312,7 @@ impl Job {
             items: if many > 1 { many } else { rows } as u64,
             held: 0,
             scratch: 0,
-            place: Place::Host,
+            place: Location::Host,
             flow: false,
             times: 1,
         }
@@ -350,7 +350,7 @@ impl Job {
     }
 
     /// Returns the same job with its data in this place.
-    pub const fn at(mut self, place: Place) -> Self {
+    pub const fn at(mut self, place: Location) -> Self {
         self.place = place;
         self
     }

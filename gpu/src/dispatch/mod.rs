@@ -11,7 +11,7 @@
 //! command `tercet tune`) measures the curves in a few seconds and keeps them in a file. Until then rough built-in
 //! curves apply: they choose the kernels of the calling thread for a few elements, all threads for a hundred thousand,
 //! and the device if the copies pay off or the data is already there ([`Dispatcher::resident_points`],
-//! [`Place::Device`]).
+//! [`Location::Device`]).
 //!
 //! | item | purpose |
 //! |---|---|
@@ -74,7 +74,7 @@ pub use costs::Costs;
 pub use dispatcher::Dispatcher;
 pub use engine::{Device, Engine};
 pub use explain::{Explanation, Reason};
-pub use job::{Job, Operation, Place};
+pub use job::{Job, Location, Operation};
 pub use metrics::{Bottlenecks, EngineMetrics, Metrics, Monitor};
 pub use notice::{DispatchError, Notice};
 pub use recommend::Advice;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::metrics::EngineMetrics;
 use super::settings::{Profile, Settings};
-use super::{Costs, Engine, Job, Metrics, Operation, Place};
+use super::{Costs, Engine, Job, Location, Metrics, Operation};
 
 /// Shares and factors above which advice is given.
 const SHARE: f64 = 0.5;
@@ -101,7 +101,7 @@ impl Machine<'_> {
                 items: 0,
                 held: 0,
                 scratch: 0,
-                place: Place::Host,
+                place: Location::Host,
                 flow: it.calls == it.flows,
                 times: 1,
             };

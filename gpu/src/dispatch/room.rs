@@ -2,7 +2,7 @@
 
 use tercet_host::engine::EngineError;
 
-use super::{Job, Operation, Place};
+use super::{Job, Location, Operation};
 
 /// Jobs from this many bytes on are large: asking the driver takes some microseconds, a tenth of the time to copy so
 /// much.
@@ -16,7 +16,7 @@ fn needed(job: &Job) -> Option<[usize; 2]> {
     // A coordinate is one byte.
     let needed = [bytes(job.elements), bytes(job.bytes_out.saturating_mul(2))];
     // Held data is already there; the call itself reports if there is no room beside it.
-    (clusters && job.place == Place::Host && job.held == 0).then_some(needed)
+    (clusters && job.place == Location::Host && job.held == 0).then_some(needed)
 }
 
 /// True if a job may begin. `has_room` asks the device; small jobs may always begin.
@@ -56,7 +56,7 @@ mod tests {
         let large = points(1 << 20);
         assert_eq!(asked(&large), Some(vec![16 << 20, 16 << 20]));
         assert!(is_there(&large, |_| true));
-        assert_eq!(asked(&large.at(Place::Device)), None);
+        assert_eq!(asked(&large.at(Location::Device)), None);
         assert!(asked(&Job::kmeans(1 << 20, 16, 8, 100, 3)).is_some());
         // The data passes through in parts.
         assert_eq!(asked(&Job::among(1 << 20, 64, 1, 10, 10)), None);

@@ -17,13 +17,13 @@ const MOST: usize = 24;
 
 /// The blocks of a launch, and the threads and shared memory of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
+pub struct LaunchGrid {
     blocks: [u32; 2],
     threads: u32,
     shared: u32,
 }
 
-impl Grid {
+impl LaunchGrid {
     /// Returns a row of `blocks` blocks of `threads` threads each.
     pub const fn new(blocks: u32, threads: u32) -> Self {
         Self {
@@ -167,7 +167,7 @@ impl Cuda {
         &mut self,
         module: &'static str,
         kernel: &'static str,
-        grid: Grid,
+        grid: LaunchGrid,
         arguments: &[Argument<'_>],
     ) -> Result<(), CudaError> {
         let kernel = self.modules.kernel(module, kernel, grid.shared)?;
@@ -237,7 +237,7 @@ impl Cuda {
     }
 
     /// Returns the number of blocks of a kernel that the device runs at a time, with `threads` threads and `shared`
-    /// bytes of dynamic shared memory each. This is the `most` of [`Grid::strided`] with which every block begins at
+    /// bytes of dynamic shared memory each. This is the `most` of [`LaunchGrid::strided`] with which every block begins at
     /// once and none waits for another to end. The driver is asked once for each kernel.
     ///
     /// # Errors

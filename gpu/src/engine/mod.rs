@@ -83,7 +83,7 @@ pub use driver::{NEEDED, device_count, driver_version};
 pub use error::{CudaError, Status, Version};
 pub use graph::Graph;
 pub use info::{DeviceInfo, device_info};
-pub use launch::{Argument, Grid};
+pub use launch::{Argument, LaunchGrid};
 pub use linear::{CudasLayer, DeviceActivations, DeviceLayer};
 pub use memory::{DeviceBuffer, MemoryStats};
 pub use palette::{CudasPalette, DevicePalette};

@@ -11,8 +11,8 @@ use tercet_core::search::{Dot, Int8Rows};
 use tercet_gpu::batch::executors::{
     Activations, Asked, Assign, Costed, Layers, Priced, QuantizeRows, Quantizing, Query, Search,
 };
-use tercet_gpu::batch::{BatchOptions, BatchStats, Job, Predict, Queue, Worker};
-use tercet_gpu::dispatch::{self, Cost, Costs, Engine, Operation, Place};
+use tercet_gpu::batch::{BatchJob, BatchOptions, BatchStats, Predict, Queue, Worker};
+use tercet_gpu::dispatch::{self, Cost, Costs, Engine, Location, Operation};
 use tercet_host::parallel::Threads;
 
 /// One request a batch: each is the worker's that will have done it first.
@@ -38,7 +38,10 @@ fn costs(operation: Operation, simd: f64, threads: f64) -> Costs {
 }
 
 /// What two workers did with one request after another, each of which is answered before the next.
-fn in_turns<J: Job>(queue: Queue<J>, requests: impl IntoIterator<Item = J::Request>) -> BatchStats {
+fn in_turns<J: BatchJob>(
+    queue: Queue<J>,
+    requests: impl IntoIterator<Item = J::Request>,
+) -> BatchStats {
     for request in requests {
         let ticket = queue
             .submit(request)
@@ -142,9 +145,9 @@ fn what_is_resident_does_not_cross() {
         Asked { job, resident }.seconds(&cost)
     };
     // Memory is 1.1 s in each case; 1100, 200 and no bytes cross.
-    assert!((seconds(0, Place::Host) - (11.0 + 1.1)).abs() < 1e-9);
-    assert!((seconds(900, Place::Host) - (2.0 + 1.1)).abs() < 1e-9);
-    assert!((seconds(900, Place::Device) - 1.1).abs() < 1e-9);
+    assert!((seconds(0, Location::Host) - (11.0 + 1.1)).abs() < 1e-9);
+    assert!((seconds(900, Location::Host) - (2.0 + 1.1)).abs() < 1e-9);
+    assert!((seconds(900, Location::Device) - 1.1).abs() < 1e-9);
 }
 
 /// Without a cost nothing is known of a worker, which then gets what it would get so.

@@ -14,7 +14,7 @@ use tercet_gpu::batch::executors::{
     Activations, Assign, Assigning, Layers, Multiply, QuantizeRows, Quantizing, Query, Search,
     Searching,
 };
-use tercet_gpu::batch::{BatchError, BatchOptions, Executor, Job, Queue, Worker};
+use tercet_gpu::batch::{BatchError, BatchJob, BatchOptions, Executor, Queue, Worker};
 use tercet_host::engine::EngineError;
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
@@ -71,7 +71,7 @@ fn engines_of_several_kinds_share_a_queue() {
 }
 
 /// The faults of requests, each between two good ones.
-fn faults<'a, J: Job<Error = EngineError, Request: Clone> + 'a>(
+fn faults<'a, J: BatchJob<Error = EngineError, Request: Clone> + 'a>(
     work: impl Executor<J> + 'a,
     good: &J::Request,
     bad: impl IntoIterator<Item = J::Request>,

@@ -172,7 +172,7 @@ impl Drop for Mine {
 
 struct Mines;
 
-impl tercet_gpu::batch::Job for Mines {
+impl tercet_gpu::batch::BatchJob for Mines {
     type Request = Mine;
     type Answer = u64;
     type Error = String;

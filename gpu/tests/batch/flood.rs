@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use tercet_gpu::batch::{BatchError, BatchOptions, Executor, Job, Queue, Reason, Ticket, Worker};
+use tercet_gpu::batch::{
+    BatchError, BatchJob, BatchOptions, Executor, Queue, Reason, Ticket, Worker,
+};
 
 /// Requests that exist, and the most that did.
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
@@ -27,7 +29,7 @@ impl Drop for Counted {
 
 struct Flood;
 
-impl Job for Flood {
+impl BatchJob for Flood {
     type Request = Counted;
     type Answer = Counted;
     type Error = u64;

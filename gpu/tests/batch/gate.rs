@@ -3,12 +3,12 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use tercet_gpu::batch::{Executor, Job, Queue, Ticket};
+use tercet_gpu::batch::{BatchJob, Executor, Queue, Ticket};
 
 /// Numbers, of kinds; the answer is the number and one.
 pub(crate) struct Numbers;
 
-impl Job for Numbers {
+impl BatchJob for Numbers {
     type Request = (u8, u64);
     type Answer = u64;
     type Error = String;

@@ -22,10 +22,10 @@ use tercet_core::quant::{self, Groups, Method, Rule, ScaleRule};
 use tercet_core::scalar::{self, Scalar};
 use tercet_core::search::{Hit, Metric, Rows};
 use tercet_gpu::batch::executors::{
-    Activations, Assign, Assigning, Layers, Multiply, QuantizeRows, Quantizing, Query, Room, Row,
-    Search, Searching,
+    Activations, Assign, Assigning, CanAllocate, Layers, Multiply, QuantizeRows, Quantizing, Query,
+    Row, Search, Searching,
 };
-use tercet_gpu::batch::{BatchOptions, Job, Queue, Worker};
+use tercet_gpu::batch::{BatchJob, BatchOptions, Queue, Worker};
 use tercet_host::engine::{EngineError, FlowEngine};
 
 /// The answers of requests that were submitted together, in batches of seven at most.
@@ -35,7 +35,7 @@ pub fn through<'scope, J>(
     requests: impl IntoIterator<Item = J::Request>,
 ) -> Vec<J::Answer>
 where
-    J: Job<Error = EngineError> + 'scope,
+    J: BatchJob<Error = EngineError> + 'scope,
 {
     let options = BatchOptions {
         max_size: 7,
@@ -134,7 +134,7 @@ pub fn multiplied(
 /// Layers by an engine that is given the weights each time.
 pub fn multiplied_by<E>(engine: impl Fn() -> E + Copy)
 where
-    E: LinearEngine<Error: Into<EngineError>> + Room + Send + 'static,
+    E: LinearEngine<Error: Into<EngineError>> + CanAllocate + Send + 'static,
 {
     multiplied(
         |layer| vec![Worker::new("engine", Layers::new(engine(), layer))],
@@ -167,7 +167,7 @@ where
 }
 
 /// Assignments by an engine.
-pub fn assigned<E: FlowEngine + Room>(engine: impl Fn() -> E) {
+pub fn assigned<E: FlowEngine + CanAllocate>(engine: impl Fn() -> E) {
     // More centroids than points of a batch, and fewer.
     for (k, dims) in [(23, 11), (3, 40)] {
         let mut random = Random::new(k as u64);
@@ -207,7 +207,7 @@ fn alone<T: Element>(values: &[T], method: Method) -> Row {
 
 fn quantized_as<E, T: Element>(engine: &impl Fn() -> E, method: Method, narrow: impl Fn(f32) -> T)
 where
-    E: QuantizeEngine<Error: Into<EngineError>> + Room + Send,
+    E: QuantizeEngine<Error: Into<EngineError>> + CanAllocate + Send,
 {
     let mut random = Random::new(3);
     let widths = [64, 300, 5, 64, 1];
@@ -231,7 +231,7 @@ where
 /// Rows quantized by an engine.
 pub fn quantized<E>(engine: impl Fn() -> E)
 where
-    E: QuantizeEngine<Error: Into<EngineError>> + Room + Send,
+    E: QuantizeEngine<Error: Into<EngineError>> + CanAllocate + Send,
 {
     let ternary = |rule, scale_rule| Method::Ternary { rule, scale_rule };
     for method in [

@@ -7,7 +7,7 @@ use super::codec::Codec;
 use super::encode::encode;
 use super::importance;
 use super::options::QuantizeOptions;
-use super::plan::{Action, Step};
+use super::plan::{Action, Conversion};
 use super::report::AutoReport;
 use super::runs::Coder;
 use super::stats;
@@ -46,13 +46,13 @@ pub(super) fn choose(
     model: &TensorFile,
     options: &QuantizeOptions,
     importance: Option<&TensorFile>,
-    plan: &mut [Step<'_>],
+    plan: &mut [Conversion<'_>],
     progress: &dyn Progress,
 ) -> Result<Option<AutoReport>, Error> {
     let bits = options.bits.unwrap_or(0.0);
     let mut costs = Vec::new();
     let mut values = 0u64;
-    let open = |step: &&mut Step<'_>| step.is_quantizing();
+    let open = |step: &&mut Conversion<'_>| step.is_quantizing();
     for step in plan.iter_mut().filter(open) {
         progress.tensor(step.source.tensor.name);
         // Values that are not finite end it here; later failures mean that a scale or a value is too large for a

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tercet_core::quant::{Rule, ScaleRule};
 
-use super::options::{Grid, Per, QuantizeOptions, Target, read_only};
+use super::options::{Per, QuantizeOptions, Scheme, Target, read_only};
 use crate::Error;
 use crate::tensor_file::Container;
 
@@ -77,7 +77,7 @@ pub(crate) fn together(options: &QuantizeOptions) -> Result<(), Error> {
     if !palette && target != Target::Auto && options.importance.is_some() {
         return refuse("an importance");
     }
-    if target != Target::Int8 && options.grid != Grid::Symmetric {
+    if target != Target::Int8 && options.grid != Scheme::Symmetric {
         return refuse("an affine grid");
     }
     match (target, options.bits) {

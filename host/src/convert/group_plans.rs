@@ -14,7 +14,7 @@ pub(super) struct GroupPlans {
     pub(super) len: usize,
     /// The number of the first one here.
     pub(super) first: usize,
-    pub(super) groups: Vec<(Plan, Step)>,
+    pub(super) groups: Vec<(Plan, GroupScale)>,
 }
 
 impl GroupPlans {
@@ -65,7 +65,7 @@ impl Coder for GroupPlans {
 
 /// The values of the codes of a group.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Step {
+pub(super) struct GroupScale {
     pub(super) scale: f32,
     pub(super) zero_point: i8,
 }
@@ -73,13 +73,13 @@ pub(super) struct Step {
 /// Restores codes that begin at value `at`, in groups of `len` values, with a `step` for each group.
 pub(super) fn restore(
     len: usize,
-    step: impl Fn(usize) -> Step,
+    step: impl Fn(usize) -> GroupScale,
     mut at: usize,
     mut codes: &[i8],
     mut out: &mut [f32],
 ) {
     while !codes.is_empty() {
-        let Step { scale, zero_point } = step(at / len);
+        let GroupScale { scale, zero_point } = step(at / len);
         let left = (len - at % len).min(codes.len());
         let (run, codes_after) = codes.split_at(left);
         let (restored, out_after) = out.split_at_mut(left);

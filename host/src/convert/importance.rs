@@ -3,7 +3,7 @@
 
 use tercet_core::palette::MAX_WEIGHT;
 
-use super::plan::{Action, Step};
+use super::plan::{Action, Conversion};
 use super::stats;
 use crate::language::{COUNTS, SUMS};
 use crate::source::Source;
@@ -106,8 +106,8 @@ fn find<'a>(model: &'a TensorFile, name: &str) -> Result<Source<'a>, Error> {
 }
 
 /// Checks before a byte is written that every palette has importances that are plain numbers in its own shape.
-pub(crate) fn check(model: &TensorFile, steps: &[Step<'_>]) -> Result<(), Error> {
-    let palettes = |step: &&Step<'_>| matches!(step.action, Action::Palette(_));
+pub(crate) fn check(model: &TensorFile, steps: &[Conversion<'_>]) -> Result<(), Error> {
+    let palettes = |step: &&Conversion<'_>| matches!(step.action, Action::Palette(_));
     for step in steps.iter().filter(palettes) {
         let name = step.source.tensor.name;
         let source = find(model, name)?;

@@ -8,10 +8,10 @@ use tercet_core::block::bitnet_hf::WeightScale;
 use super::check;
 use super::codec::Codec;
 use super::options::{QuantizeOptions, Target};
-use super::plan::{Action, Step};
+use super::plan::{Action, Conversion};
 use super::report::Report;
 use super::steps::tiled::TiledSteps;
-use super::{Job, run};
+use super::{ConversionSettings, run};
 use crate::dtype::DType;
 use crate::file::gguf::{About, Pair};
 use crate::file::output::Output;
@@ -21,7 +21,7 @@ use crate::{Error, Progress, TensorFile};
 
 /// The result of a tensor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TensorResult {
     /// How its values are converted to bytes.
     pub(crate) action: Action,
     /// As in [`Source::paired`].
@@ -33,7 +33,7 @@ pub(crate) struct Import<'a> {
     /// The type that the file states as that of most matrices.
     pub(crate) dtype: DType,
     /// Returns the result of a tensor of the model.
-    pub(crate) place: &'a dyn Fn(&Tensor<'_>) -> Result<Place, Error>,
+    pub(crate) place: &'a dyn Fn(&Tensor<'_>) -> Result<TensorResult, Error>,
     /// The file's metadata.
     pub(crate) entries: &'a [Pair<'a>],
     /// Other files that were read, beside the model's.
@@ -66,16 +66,16 @@ pub(crate) fn imported(
     let mut plan = Vec::new();
     // Tensors beside packed tensors become part of their scales.
     for tensor in (model.tensors()).filter(|tensor| !is_sidecar(model, tensor.name)) {
-        let Place { action, head } = (import.place)(&tensor)?;
+        let TensorResult { action, head } = (import.place)(&tensor)?;
         let source = Source::new(model, tensor)?;
-        plan.push(Step {
+        plan.push(Conversion {
             source: head.map_or(source, |head| source.paired(head)),
             action,
             note: None,
         });
     }
     progress.start(model.tensor_bytes());
-    let job = Job {
+    let job = ConversionSettings {
         about: About {
             file_type: Some(file_type),
             entries: Some(import.entries),
@@ -96,7 +96,7 @@ pub(crate) fn imported(
     )
 }
 
-impl Place {
+impl TensorResult {
     /// Converts values to one type; all tensors except matrices to `f32`, without a copy, so that a value that is not
     /// finite is found.
     pub(crate) fn floats_or(dtype: DType, tensor: &Tensor<'_>) -> Result<Self, Error> {

@@ -63,8 +63,8 @@ mod writer;
 use std::path::Path;
 use std::time::Instant;
 
-pub(crate) use imported::{Import, Place, codec, imported};
-pub use options::{DequantizeOptions, FloatType, Grid, Per, QuantizeOptions, Target};
+pub(crate) use imported::{Import, TensorResult, codec, imported};
+pub use options::{DequantizeOptions, FloatType, Per, QuantizeOptions, Scheme, Target};
 pub(crate) use plan::Action;
 pub use report::{AutoReport, Beside, Report, TensorReport};
 pub(crate) use runs::Coder;
@@ -74,7 +74,7 @@ use crate::file::gguf::About;
 use crate::file::output::Output;
 use crate::simd::Backend;
 use crate::{Error, Progress, TensorFile};
-use plan::Step;
+use plan::Conversion;
 use report::Outcome;
 use span::Done;
 use steps::ConversionSteps;
@@ -82,7 +82,7 @@ use steps::chunked::ChunkedSteps;
 use steps::tiled::TiledSteps;
 use stream::{Copied, stream};
 use tercet_core::block::bitnet_hf::WeightScale;
-use writer::{Layout, Writer};
+use writer::{OutputLayout, Writer};
 
 /// Quantizes a model into the file `out` on an engine; the extension determines the format. The file is the same on
 /// every engine, byte for byte.
@@ -144,7 +144,7 @@ pub fn coded_values(model: &TensorFile, options: &QuantizeOptions) -> Result<u64
     let plan = plan::plan(model, options)?;
     Ok(plan
         .iter()
-        .map(Step::coded_values)
+        .map(Conversion::coded_values)
         .fold(0, u64::saturating_add))
 }
 
@@ -170,8 +170,8 @@ fn by(
     }
     let auto = options.target == Target::Auto;
     let open = plan.iter().filter(|step| auto && step.is_quantizing());
-    let palettes = |step: &&Step<'_>| matches!(step.action, Action::Palette(_));
-    let bytes = |step: &Step<'_>| step.source.tensor.bytes.len() as u64;
+    let palettes = |step: &&Conversion<'_>| matches!(step.action, Action::Palette(_));
+    let bytes = |step: &Conversion<'_>| step.source.tensor.bytes.len() as u64;
     let extra = open.map(|step| bytes(step) * auto::PASSES).sum::<u64>()
         + (plan.iter().filter(palettes))
             .map(|step| bytes(step) * palette::PASSES)
@@ -188,7 +188,7 @@ fn by(
         )?,
         _ => None,
     };
-    let job = Job {
+    let job = ConversionSettings {
         about: About {
             file_type: check::file_type(options.target),
             entries: None,
@@ -255,7 +255,7 @@ fn restore(
             .map(|step| step.source.tensor.bytes.len() as u64)
             .sum(),
     );
-    let job = Job {
+    let job = ConversionSettings {
         about: About {
             file_type: Some(options.dtype.file_type()),
             entries: None,
@@ -268,7 +268,7 @@ fn restore(
 }
 
 /// The settings of a whole conversion.
-struct Job<'a> {
+struct ConversionSettings<'a> {
     about: About<'a>,
     /// The meaning of the written `weight_scale`.
     weight_scale: WeightScale,
@@ -283,13 +283,13 @@ fn run(
     model: &TensorFile,
     container: crate::Container,
     output: Output,
-    plan: &[Step<'_>],
-    job: &Job<'_>,
+    plan: &[Conversion<'_>],
+    job: &ConversionSettings<'_>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let parts: Vec<_> = plan.iter().map(Step::parts).collect();
+    let parts: Vec<_> = plan.iter().map(Conversion::parts).collect();
     let all = parts.concat();
-    let layout = Layout::new(container, &output, &all)?;
+    let layout = OutputLayout::new(container, &output, &all)?;
     let mut writer = Writer::new(model, container, output, job.about, &layout)?;
     let mut tensors = Vec::with_capacity(plan.len());
     let mut first_part = 0;
@@ -311,10 +311,10 @@ fn run(
 
 fn convert(
     steps: &mut impl ConversionSteps,
-    step: &Step<'_>,
+    step: &Conversion<'_>,
     writer: &mut Writer<'_>,
     first_part: usize,
-    job: &Job<'_>,
+    job: &ConversionSettings<'_>,
     progress: &dyn Progress,
 ) -> Result<Outcome, Error> {
     let source = &step.source;

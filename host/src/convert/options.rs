@@ -11,7 +11,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 
 use crate::{DType, Error, palette};
 
-pub use tercet_core::quant::calibrate::Scheme as Grid;
+pub use tercet_core::quant::calibrate::Scheme;
 
 /// The target of a quantization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ pub struct QuantizeOptions {
     /// The values that share a scale. `None`: the row for `int8`, the tensor for `ternary` and palettes.
     pub per: Option<Per>,
     /// With or without a zero point, for `int8`.
-    pub grid: Grid,
+    pub grid: Scheme,
     /// For palettes, a model file with a tensor of plain numbers, none negative, for each tensor that becomes a
     /// palette, with its name and shape: the weight of each value's squared error. For `auto`, a file with the sums of
     /// squares of every matrix' inputs, as [`Inputs::write`](crate::language::Inputs::write) and llama-imatrix write it
@@ -177,7 +177,7 @@ impl QuantizeOptions {
             rule: None,
             scale: ScaleRule::Rule,
             per: None,
-            grid: Grid::Symmetric,
+            grid: Scheme::Symmetric,
             importance: None,
             bits: None,
             include: Vec::new(),

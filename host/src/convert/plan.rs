@@ -8,17 +8,17 @@ use tercet_core::quant::{Groups, Method, Rule, int8};
 
 use super::codec::Codec;
 use super::language::Language;
-use super::options::{DequantizeOptions, Grid, Per, QuantizeOptions, Target};
+use super::options::{DequantizeOptions, Per, QuantizeOptions, Scheme, Target};
 use super::select::Selection;
 use crate::dtype::DType;
-use crate::file::Part;
+use crate::file::OutputTensor;
 use crate::source::{Source, is_sidecar};
 use crate::tensor_file::Tensor;
 use crate::{Error, TensorFile};
 
 /// The conversion of one tensor.
 #[derive(Clone, Debug)]
-pub(crate) struct Step<'a> {
+pub(crate) struct Conversion<'a> {
     pub(crate) source: Source<'a>,
     pub(crate) action: Action,
     /// Why the action is not the requested one.
@@ -65,13 +65,13 @@ impl Action {
     }
 }
 
-impl Step<'_> {
+impl Conversion<'_> {
     /// Returns the tensors that the step writes, in that order.
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    pub(crate) fn parts(&self) -> Vec<OutputTensor> {
         let tensor = &self.source.tensor;
         let shape = self.source.shape();
         let values = self.source.values() as u64;
-        let part = |suffix: &str, shape: Vec<usize>, dtype: DType, bytes: u64| Part {
+        let part = |suffix: &str, shape: Vec<usize>, dtype: DType, bytes: u64| OutputTensor {
             name: format!("{}{suffix}", tensor.name),
             shape,
             dtype,
@@ -158,8 +158,8 @@ impl Step<'_> {
 fn palette_parts(
     shape: &[usize],
     layout: IndexMatrix,
-    part: impl Fn(&str, Vec<usize>, DType, u64) -> Part,
-) -> Vec<Part> {
+    part: impl Fn(&str, Vec<usize>, DType, u64) -> OutputTensor,
+) -> Vec<OutputTensor> {
     let outer = shape.split_last().map_or(&[][..], |(_, outer)| outer);
     let indices = [outer, &[layout.row_bytes()]].concat();
     let (groups, entries) = (layout.groups(), layout.width().entries());
@@ -195,7 +195,7 @@ fn scale_shape(shape: &[usize], groups: Groups) -> Vec<usize> {
 pub(crate) fn plan<'a>(
     model: &'a TensorFile,
     options: &QuantizeOptions,
-) -> Result<Vec<Step<'a>>, Error> {
+) -> Result<Vec<Conversion<'a>>, Error> {
     let selection = Selection::new(model, options)?;
     let language = Language::of(model);
     let mut steps = Vec::new();
@@ -223,7 +223,7 @@ pub(crate) fn plan<'a>(
                 _ => quantized(model.path(), &source, options)?,
             },
         };
-        steps.push(Step {
+        steps.push(Conversion {
             source,
             action,
             note,
@@ -262,7 +262,7 @@ fn quantized(
                     "rows of {row} values do not divide into {per:?}; exclude it"
                 ))
             })?;
-            let affine = options.grid == Grid::Affine;
+            let affine = options.grid == Scheme::Affine;
             let method = match (ternary, affine) {
                 (true, _) => Method::Ternary {
                     rule: options.rule.unwrap_or(Rule::AbsMean),
@@ -333,7 +333,7 @@ fn fallback(
 pub(crate) fn restoring<'a>(
     model: &'a TensorFile,
     options: &DequantizeOptions,
-) -> Result<Vec<Step<'a>>, Error> {
+) -> Result<Vec<Conversion<'a>>, Error> {
     let mut steps = Vec::new();
     for tensor in model
         .tensors()
@@ -354,7 +354,7 @@ pub(crate) fn restoring<'a>(
                 Some(format!("{} is not restored", tensor.dtype.name())),
             )
         };
-        steps.push(Step {
+        steps.push(Conversion {
             source,
             action,
             note,

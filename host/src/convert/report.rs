@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tercet_core::quant::Measures;
 
-use super::plan::Step;
+use super::plan::Conversion;
 use crate::TensorFile;
 
 /// The conversion of one tensor.
@@ -99,7 +99,7 @@ pub(super) struct Outcome {
 }
 
 /// Reports a step that wrote `bytes`.
-pub(super) fn tensor(step: &Step<'_>, bytes: u64, outcome: Outcome) -> TensorReport {
+pub(super) fn tensor(step: &Conversion<'_>, bytes: u64, outcome: Outcome) -> TensorReport {
     let values = step.source.values();
     let measures = outcome.measures;
     TensorReport {

@@ -4,23 +4,23 @@ use tercet_core::gguf::TensorSpec;
 
 use crate::file::gguf::About;
 use crate::file::output::Output;
-use crate::file::{Part, gguf, npy, safetensors};
+use crate::file::{OutputTensor, gguf, npy, safetensors};
 use crate::tensor_file::{Container, Metadata};
 use crate::{Error, TensorFile};
 
 /// The tensors to write, in their order.
 #[derive(Debug)]
-pub(crate) struct Layout<'a> {
-    parts: &'a [Part],
+pub(crate) struct OutputLayout<'a> {
+    parts: &'a [OutputTensor],
     /// GGUF's descriptions; empty for other formats.
     specs: Vec<TensorSpec<'a>>,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> OutputLayout<'a> {
     pub(crate) fn new(
         container: Container,
         output: &Output,
-        parts: &'a [Part],
+        parts: &'a [OutputTensor],
     ) -> Result<Self, Error> {
         let specs = match container {
             Container::Gguf => gguf::specs(output, parts)?,
@@ -45,7 +45,7 @@ impl<'a> Writer<'a> {
         container: Container,
         mut output: Output,
         about: About<'_>,
-        layout: &'a Layout<'a>,
+        layout: &'a OutputLayout<'a>,
     ) -> Result<Self, Error> {
         let parts = layout.parts;
         Ok(match container {

@@ -9,7 +9,7 @@ use tercet_core::gguf::{
     Writer as Header,
 };
 
-use super::Part;
+use super::OutputTensor;
 use super::map::Map;
 use super::output::Output;
 use crate::dtype::DType;
@@ -154,8 +154,11 @@ pub(crate) fn write_dtype(dtype: DType) -> Option<TensorType> {
 }
 
 /// Returns the descriptions of the tensors to write into `output`.
-pub(crate) fn specs<'a>(output: &Output, parts: &'a [Part]) -> Result<Vec<TensorSpec<'a>>, Error> {
-    let spec = |part: &'a Part| {
+pub(crate) fn specs<'a>(
+    output: &Output,
+    parts: &'a [OutputTensor],
+) -> Result<Vec<TensorSpec<'a>>, Error> {
+    let spec = |part: &'a OutputTensor| {
         let refuse = |reason: String| Error::tensor(output.path(), &part.name, reason);
         let kind = write_dtype(part.dtype).ok_or_else(|| {
             refuse(format!(

@@ -50,7 +50,7 @@ fn looks_like_index(path: &Path, bytes: &[u8]) -> bool {
 
 /// A tensor to be written.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct OutputTensor {
     pub(crate) name: String,
     /// Outermost dimension first.
     pub(crate) shape: Vec<usize>,

@@ -16,7 +16,7 @@ use super::operation::cluster::{Lloyd, Nearest, STEPS, Seed, Shape};
 use super::operation::compare::Compare;
 use super::operation::convert::Convert;
 use super::operation::linear::Product;
-use super::operation::palette::{Coded, Part};
+use super::operation::palette::{Coded, PaletteStep};
 use super::operation::quantize::{
     Calibrate, Dequantize, DequantizeFp8, METHODS, Mean, Quantize, QuantizeFp8, ROW, halves,
 };
@@ -150,9 +150,9 @@ pub fn matmat(layout: Layout, rows: usize, cols: usize, count: usize) -> Entry {
 /// Lists for a palette of each width (1 to 8 bits) encode, decode, matvec.
 pub fn palettes(widths: &'static [u8], rows: usize, cols: usize) -> impl Iterator<Item = Entry> {
     let parts = [
-        ("encode", Part::Encode),
-        ("decode", Part::Decode),
-        ("matvec", Part::MatVec),
+        ("encode", PaletteStep::Encode),
+        ("decode", PaletteStep::Decode),
+        ("matvec", PaletteStep::MatVec),
     ];
     widths.iter().flat_map(move |&bits| {
         parts.into_iter().map(move |(name, part)| {

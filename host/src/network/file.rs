@@ -26,7 +26,7 @@ pub(super) struct Output {
 }
 
 /// A tensor: name, dimensions with the row first, type, bytes.
-type Part = (String, Vec<u64>, TensorType, Vec<u8>);
+type NetworkTensor = (String, Vec<u64>, TensorType, Vec<u8>);
 
 /// Bytes in memory.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ pub(super) fn write(
         ("tercet.network.layers".into(), (layers.len() as u32).into()),
         ("tercet.network.input_scale".into(), input_scale.into()),
     ];
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<NetworkTensor> = Vec::new();
     for (index, layer) in layers.iter().enumerate() {
         let weights = &layer.weights;
         let mut entry = |key: &str, value| {
@@ -95,7 +95,7 @@ pub(super) fn write(
     Ok(data.finish()?.0)
 }
 
-fn tensors(index: usize, layer: &Finished, parts: &mut Vec<Part>) {
+fn tensors(index: usize, layer: &Finished, parts: &mut Vec<NetworkTensor>) {
     let weights = &layer.weights;
     let (rows, cols) = (weights.rows as u64, weights.cols as u64);
     let mut part = |name: &str, dims: Vec<u64>, kind, bytes: Vec<u8>| {

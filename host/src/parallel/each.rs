@@ -255,7 +255,7 @@ impl<P: Split> Tasks<P> {
     }
 
     /// Returns the results of `part` for runs of items, in order; `part` receives the number of the first item of each.
-    fn in_order<R: Send + 'static>(self, part: &(dyn Fn(usize, P) -> R + Sync)) -> Vec<Part> {
+    fn in_order<R: Send + 'static>(self, part: &(dyn Fn(usize, P) -> R + Sync)) -> Vec<RunResult> {
         let found = Mutex::new(Vec::new());
         self.run(&|first, items| keep(&found, first, Box::new(part(first, items))));
         found.into_inner().unwrap_or_else(PoisonError::into_inner)
@@ -269,17 +269,17 @@ impl<P: Split> Tasks<P> {
 }
 
 /// The result of a run of items, and the number of the first.
-type Part = (usize, Box<dyn Any + Send>);
+type RunResult = (usize, Box<dyn Any + Send>);
 
 /// Stores a part in its place.
-fn keep(found: &Mutex<Vec<Part>>, first: usize, part: Box<dyn Any + Send>) {
+fn keep(found: &Mutex<Vec<RunResult>>, first: usize, part: Box<dyn Any + Send>) {
     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
     let place = found.partition_point(|&(before, _)| before < first);
     found.insert(place, (first, part));
 }
 
 /// Returns a part with its type.
-fn opened<R: 'static>((_, part): Part) -> R {
+fn opened<R: 'static>((_, part): RunResult) -> R {
     *part.downcast().expect("all parts are of one type")
 }
 
@@ -340,7 +340,7 @@ fn halves<P: Split>(first: usize, items: P, cut: Cut, part: &(dyn Fn(usize, P) +
 }
 
 /// Returns the elements of parts.
-fn joined<R: 'static>(parts: Vec<Part>) -> Vec<R> {
+fn joined<R: 'static>(parts: Vec<RunResult>) -> Vec<R> {
     let mut all = Vec::new();
     for part in parts {
         let mut part = opened(part);

@@ -11,7 +11,7 @@ use tracing::trace_span;
 use super::Threads;
 use super::each::{chunks, chunks_mut, numbers};
 use super::matmat::Columns;
-use crate::simd::linear::half_tiles::Room;
+use crate::simd::linear::half_tiles::Panel;
 
 /// Rows of a float matrix that are multiplied at a time.
 const ROWS: usize = 64;
@@ -79,12 +79,12 @@ impl ModelEngine for Threads {
         if let Some(product) = self.backend.half_product(layer, x) {
             if product.has_tiles() {
                 let give =
-                    |room: &mut Room, part: &Layer<'_>, _, columns: &mut Columns<'_, '_, f32>| {
+                    |room: &mut Panel, part: &Layer<'_>, _, columns: &mut Columns<'_, '_, f32>| {
                         product.tiles(part, x_scales, room, |row, first, values| {
                             columns.row(row)[first..][..values.len()].copy_from_slice(values);
                         });
                     };
-                self.columns(layer, product.rows(), out, || Some(Room::default()), give);
+                self.columns(layer, product.rows(), out, || Some(Panel::default()), give);
                 return Ok(());
             }
             if let [scale] = *x_scales {

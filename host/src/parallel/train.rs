@@ -9,11 +9,11 @@ use tercet_core::scalar::Scalar;
 use tercet_core::train::{AttentionGradient, AttentionGradients, AttentionScratch, Inputs};
 
 use super::Threads;
-use crate::simd::train::Room;
+use crate::simd::train::GradientScratch;
 
 thread_local! {
     /// Kept, because new memory is expensive.
-    static ROOM: RefCell<Room> = RefCell::default();
+    static ROOM: RefCell<GradientScratch> = RefCell::default();
 }
 
 impl TrainEngine for Threads {

@@ -1,4 +1,4 @@
-//! Chunks of values: in place, restored by an engine, or read by the processor's threads.
+//! ChunkBuffers of values: in place, restored by an engine, or read by the processor's threads.
 
 use tercet_core::palette::{IndexMatrix, Palette, PaletteError};
 use tercet_core::quant::{Codes, Groups, QuantError, int8};
@@ -87,14 +87,14 @@ pub(crate) fn gather<'b, E: FlowEngine>(
 }
 
 /// Room for a chunk of each of `N` tensors, if they are not in memory as `f32`, and for the next chunks.
-pub(crate) type Room<const N: usize> = [[Vec<f32>; N]; 2];
+pub(crate) type ChunkBuffers<const N: usize> = [[Vec<f32>; N]; 2];
 
 /// Calls `work` with the values of `N` tensors of equal length, chunk by chunk, with the place of the first value.
 /// Meanwhile an engine that is not the pool restores the next chunk.
 pub(crate) fn chunks<E: FlowEngine, const N: usize>(
     shared: &mut WithFallback<'_, E>,
     sources: [&Source<'_>; N],
-    [now, next]: &mut Room<N>,
+    [now, next]: &mut ChunkBuffers<N>,
     mut work: impl FnMut(usize, [&[f32]; N]) -> Result<(), Error> + Send,
 ) -> Result<(), Error> {
     let all = sources[0].values();

@@ -7,7 +7,7 @@ use tercet_core::conformance::Digest;
 use super::state::State;
 use super::watch::{Best, Watched};
 use crate::file::output::Output;
-use crate::file::{Part, safetensors};
+use crate::file::{OutputTensor, safetensors};
 use crate::tensor_file::Container;
 use crate::{DType, Error, TensorFile};
 
@@ -41,11 +41,11 @@ pub(super) fn write(
                 .collect()
         })
         .collect();
-    let parts: Vec<Part> = NAMES
+    let parts: Vec<OutputTensor> = NAMES
         .iter()
         .chain([&BEST])
         .zip(&all)
-        .map(|(name, bytes)| Part {
+        .map(|(name, bytes)| OutputTensor {
             name: (*name).to_owned(),
             shape: vec![bytes.len() / 4],
             dtype: DType::F32,

@@ -6,8 +6,8 @@ use tercet_core::model::Config;
 use tercet_core::number::counter;
 use tercet_core::quant::ternary::Rule;
 use tercet_core::train::{
-    AdamW, GAIN_UNIT, Part, Shapes, Tensor, Transposed, Update, WEIGHT_FLOOR, row_codes, squares,
-    transpose, unit,
+    AdamW, GAIN_UNIT, Parameter, Shapes, Tensor, Transposed, Update, WEIGHT_FLOOR, row_codes,
+    squares, transpose, unit,
 };
 
 use super::image::{Image, NAME};
@@ -93,7 +93,7 @@ impl State {
                 continue;
             }
             codes.resize(tensor.len(), 0);
-            if tensor.part == Part::Embedding {
+            if tensor.part == Parameter::Embedding {
                 let rows = weights.chunks_exact(tensor.cols);
                 let mut scales = vec![f16::ZERO; tensor.rows];
                 for ((row, codes), scale) in rows
@@ -184,9 +184,9 @@ impl State {
 }
 
 /// Returns a tensor's name in the file.
-pub(super) fn name(layer: usize, part: Part) -> String {
+pub(super) fn name(layer: usize, part: Parameter) -> String {
     match part {
-        Part::Embedding | Part::OutputNorm => part.name().to_owned(),
+        Parameter::Embedding | Parameter::OutputNorm => part.name().to_owned(),
         _ => format!("blk.{layer}.{}", part.name()),
     }
 }

@@ -11,11 +11,11 @@ use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind,
 #[derive(Debug)]
 pub struct Code {
     /// By address: size, and the addresses that are referred to.
-    parts: BTreeMap<u64, Part>,
+    parts: BTreeMap<u64, SymbolSize>,
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct SymbolSize {
     size: u64,
     names: BTreeSet<u64>,
 }
@@ -29,7 +29,7 @@ impl Code {
         let file: ElfFile32<'_> = ElfFile32::parse(bytes).map_err(|error| error.to_string())?;
         // Bit 0 of a function's address marks Thumb code on Arm, and is never set elsewhere.
         let even = |address: u64| address & !1;
-        let mut parts = BTreeMap::<u64, Part>::new();
+        let mut parts = BTreeMap::<u64, SymbolSize>::new();
         for symbol in file.symbols() {
             let section = symbol
                 .section_index()

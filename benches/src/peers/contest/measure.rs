@@ -130,9 +130,9 @@ fn row(pool: &ThreadPool, case: &mut Case, peers: &mut Peers, effort: Effort) ->
     let (mut contenders, mut refused, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for mut rival in mem::take(&mut case.rivals) {
         let same = match answer(&mut rival, pool, case, peers)? {
-            Found::Answer(answer) => case.tercet.check(&answer),
-            Found::Bound => Ok("no work, a bound of it".to_owned()),
-            Found::NotHere => {
+            Outcome::Answer(answer) => case.tercet.check(&answer),
+            Outcome::Bound => Ok("no work, a bound of it".to_owned()),
+            Outcome::NotHere => {
                 left_out.push(rival);
                 continue;
             }
@@ -176,7 +176,7 @@ fn row(pool: &ThreadPool, case: &mut Case, peers: &mut Peers, effort: Effort) ->
 }
 
 /// Outcome of a rival's first run, in the last phase.
-enum Found {
+enum Outcome {
     Answer(Answer),
     /// It computes nothing.
     Bound,
@@ -190,16 +190,16 @@ fn answer(
     pool: &ThreadPool,
     case: &Case,
     peers: &mut Peers,
-) -> io::Result<Found> {
+) -> io::Result<Outcome> {
     let last = case.steps.map_or(0, |_| 1);
     match rival {
         Rival::Native { work, .. } => {
             pool.install(|| work.run(last));
-            Ok(Found::Answer(work.answer()))
+            Ok(Outcome::Answer(work.answer()))
         }
         Rival::Bound { work, .. } => {
             pool.install(|| work.run(last));
-            Ok(Found::Bound)
+            Ok(Outcome::Bound)
         }
         Rival::Process {
             label,
@@ -207,18 +207,18 @@ fn answer(
             what,
         } => {
             let Some(peer) = peers.get(*module)? else {
-                return Ok(Found::NotHere);
+                return Ok(Outcome::NotHere);
             };
             if !peer.about.work.iter().any(|work| work == what) {
-                return Ok(Found::NotHere);
+                return Ok(Outcome::NotHere);
             }
             let threads = pool.current_num_threads();
             if let Err(why) = peer.load(what, case.inputs.files(), &case.options, threads)? {
                 eprintln!("{}: {label} is left out: {why}", case.name);
-                return Ok(Found::NotHere);
+                return Ok(Outcome::NotHere);
             }
             peer.run(what, last, 1)?;
-            peer.answer(what).map(Found::Answer)
+            peer.answer(what).map(Outcome::Answer)
         }
     }
 }

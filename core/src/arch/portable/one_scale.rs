@@ -52,8 +52,8 @@ pub(crate) fn sums<L: Loops, S: Sums>(
     all::<L>(&matrices, x.get(), scratch, &mut |part, found, scale| {
         if let Some((_, out)) = products.get_mut(part) {
             match found {
-                Found::Sums(sums) => out.by_scale(sums.iter().map(sum), scale),
-                Found::Totals(totals) => {
+                MatrixSums::Sums(sums) => out.by_scale(sums.iter().map(sum), scale),
+                MatrixSums::Totals(totals) => {
                     out.by_scale(totals.iter().map(|&total| total as i32), scale);
                 }
             }
@@ -62,13 +62,13 @@ pub(crate) fn sums<L: Loops, S: Sums>(
 }
 
 /// Sums of the next rows of a matrix.
-enum Found<'a> {
+enum MatrixSums<'a> {
     Sums(&'a [[u32; 2]]),
     Totals(&'a [u32]),
 }
 
 /// Receives the index of a matrix, its sums, its scale, and their largest magnitude.
-type Each<'e> = dyn FnMut(usize, Found<'_>, (f16, u32)) + 'e;
+type Each<'e> = dyn FnMut(usize, MatrixSums<'_>, (f16, u32)) + 'e;
 
 /// Like [`sums`], with `each` called for each matrix's sums, its scale and their largest magnitude: one function body
 /// for any receiver.
@@ -119,11 +119,11 @@ fn all<L: Loops>(
             let scale = matrix.and_then(|matrix| matrix.one_block_scale());
             let (own, rest) = sums.split_at_checked(rows).unwrap_or_default();
             sums = rest;
-            let mut found = Found::Sums(own);
+            let mut found = MatrixSums::Sums(own);
             if !totals.is_empty() {
                 let (own, rest) = totals.split_at_checked(rows).unwrap_or_default();
                 totals = rest;
-                found = Found::Totals(own);
+                found = MatrixSums::Totals(own);
             }
             if rows > 0 {
                 each(

@@ -39,7 +39,7 @@ pub(crate) const SIZES: [usize; 6] = [0, 1, 31, 255, 256, 257];
 /// A part of the suite, for a machine whose memory cannot hold a program with all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Part {
+pub enum Section {
     /// Numbers, quantizers, calibration, blocks, files, palettes, layers and networks.
     Weights,
     /// Clustering and search.
@@ -51,7 +51,7 @@ pub enum Part {
     LongModels,
 }
 
-impl Part {
+impl Section {
     /// All parts, in the order of [`run`].
     pub const ALL: [Self; 4] = [Self::Weights, Self::Points, Self::Models, Self::LongModels];
 
@@ -71,16 +71,16 @@ impl Part {
 ///
 /// Takes well under a second on a desktop, and some seconds on a microcontroller.
 pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
-    for part in Part::ALL {
+    for part in Section::ALL {
         run_part(part, report);
     }
 }
 
 /// Like [`run`], for one part. If `part` is a constant, the code of the others is not linked.
 #[inline]
-pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
+pub fn run_part(part: Section, report: &mut dyn FnMut(&'static str, u64)) {
     match part {
-        Part::Weights => {
+        Section::Weights => {
             number::run(report);
             calibrate::run(report);
             report("block/bitnet_hf", block::hugging_face());
@@ -89,7 +89,7 @@ pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
             report("linear/requantize", linear::requantize());
             weights(&mut Scalar, report);
         }
-        Part::Points => {
+        Section::Points => {
             report("cluster/floats", cluster::floats());
             online::run(report);
             quantized::run(report);
@@ -97,14 +97,14 @@ pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
             report("search/rerank", search::reranked());
             points(&mut Scalar, report);
         }
-        Part::Models => {
+        Section::Models => {
             model::run(report);
             model::run_engine(&mut Scalar, report);
             train::run(report);
             train::run_engine(&mut Scalar, report);
             train_attention::run_engine(&mut Scalar, report);
         }
-        Part::LongModels => {
+        Section::LongModels => {
             model::run_long(&mut Scalar, report);
             train_attention::run_long(&mut Scalar, report);
             train_step::run_long(&mut Scalar, report);
@@ -119,14 +119,14 @@ pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str
     points(engine, report);
 }
 
-/// Runs the language models of [`Part::Models`] and [`Part::LongModels`] on an engine, which must report the digests
+/// Runs the language models of [`Section::Models`] and [`Section::LongModels`] on an engine, which must report the digests
 /// of the table. Takes 512 KiB of stack.
 pub fn run_models<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     model::run_engine(engine, report);
     model::run_long(engine, report);
 }
 
-/// Runs the training of [`Part::Models`] and [`Part::LongModels`] on an engine, which must report the digests of the
+/// Runs the training of [`Section::Models`] and [`Section::LongModels`] on an engine, which must report the digests of the
 /// table. Takes 640 KiB of stack.
 pub fn run_training<E: TrainEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     train::run_engine(engine, report);

@@ -83,7 +83,7 @@ impl Feed {
 }
 
 /// Memory for a model's run.
-struct Room<'r> {
+struct CaseMemory<'r> {
     narrow: &'r mut [i8],
     wide: &'r mut [i16],
     scales: &'r mut [f32],
@@ -100,7 +100,7 @@ macro_rules! rooms {
     ($($name:ident: $pages:literal pages of $narrow:literal and $wide:literal codes, $rows:literal rows of $floats:literal floats, $bytes:literal bytes, $halves:literal halves, $sums:literal sums;)+) => {
         $(#[inline(never)]
         fn $name<E: ModelEngine>(engine: &mut E, file: &[u8], feed: Feed) -> u64 {
-            let mut room = Room {
+            let mut room = CaseMemory {
                 narrow: &mut [0; $pages * $narrow],
                 wide: &mut [0; $pages * $wide],
                 scales: &mut [0.0; $pages * 256],
@@ -222,7 +222,7 @@ pub(super) fn run_long<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'
 }
 
 /// Runs the model of a file and digests logits.
-fn fed<E: ModelEngine>(engine: &mut E, file: &[u8], feed: Feed, room: &mut Room<'_>) -> u64 {
+fn fed<E: ModelEngine>(engine: &mut E, file: &[u8], feed: Feed, room: &mut CaseMemory<'_>) -> u64 {
     let mut digest = Digest::new();
     let (mut layers, mut steps) = ([DecoderLayer::EMPTY; LAYERS], [0; PAIRS]);
     let Some(file) = digest.outcome(Reader::new(file)) else {
@@ -240,7 +240,7 @@ fn feed_rows<E: ModelEngine>(
     engine: &mut E,
     model: &Model<'_, '_>,
     feed: Feed,
-    room: &mut Room<'_>,
+    room: &mut CaseMemory<'_>,
     digest: &mut Digest,
 ) -> Result<(), E::Failure> {
     let kind = feed.kind;

@@ -14,7 +14,7 @@ use crate::train::{AttentionGradient, AttentionGradients, AttentionScratch};
 type Shape = (usize, usize, usize, usize, usize);
 
 /// Memory for one case, with slices of a shape's lengths.
-struct Room<'r> {
+struct CaseMemory<'r> {
     keys: &'r mut [i8],
     values: &'r mut [i8],
     scales: &'r mut [f32],
@@ -38,7 +38,7 @@ macro_rules! rooms {
         $(#[inline(never)]
         fn $name<E: TrainEngine>(engine: &mut E, shapes: &[Shape]) -> u64 {
             let mut digest = Digest::new();
-            let mut room = Room {
+            let mut room = CaseMemory {
                 keys: &mut [0; $pages * $codes],
                 values: &mut [0; $pages * $codes],
                 scales: &mut [0.0; $pages * $scales],
@@ -89,7 +89,7 @@ pub(super) fn run_long<E: TrainEngine>(engine: &mut E, report: &mut dyn FnMut(&'
     report("train/attention/130", long(engine, &shapes));
 }
 
-impl Room<'_> {
+impl CaseMemory<'_> {
     #[inline(never)]
     fn gradient<E: TrainEngine>(
         &mut self,

@@ -13,7 +13,8 @@ use crate::model::{
 use crate::number::Random;
 use crate::number::root::sqrt_f32;
 use crate::train::{
-    self, AdamW, Batch, GAIN_UNIT, Loss, Memory, Part, Shapes, Transposed, Update, WEIGHT_FLOOR,
+    self, AdamW, Batch, GAIN_UNIT, Loss, Memory, Parameter, Shapes, Transposed, Update,
+    WEIGHT_FLOOR,
 };
 
 /// Number of values of all tensors.
@@ -94,9 +95,9 @@ fn step<E: TrainEngine>(engine: &mut E) -> u64 {
 
 /// Decodes as many values of a tensor as there is space for, from one of its rows of 64 on. The bytes of a model that
 /// was read are always valid.
-fn decode(info: &TensorInfo<'_>, part: Part, first: usize, out: &mut [f32]) {
+fn decode(info: &TensorInfo<'_>, part: Parameter, first: usize, out: &mut [f32]) {
     let format = match part {
-        Part::Embedding => Format::Q8_0,
+        Parameter::Embedding => Format::Q8_0,
         part if part.is_ternary() => Format::Q2_0,
         _ => {
             for (out, bytes) in out.iter_mut().zip(info.data.as_chunks().0) {
@@ -131,7 +132,7 @@ fn transpose(file: &Reader<'_>, shapes: &Shapes<'_>, columns: &mut Columns) {
         for (row, codes) in codes.chunks_exact_mut(WIDTH).enumerate() {
             decode(&info, tensor.part, row, &mut values);
             let mut own = *scale;
-            if tensor.part == Part::Embedding {
+            if tensor.part == Parameter::Embedding {
                 own = largest(&values) / 127.0;
                 if let Some(row) = rows.next() {
                     *row = own;
@@ -204,7 +205,7 @@ fn gradients<E: TrainEngine>(
 #[inline(never)]
 fn update(file: &Reader<'_>, shapes: &Shapes<'_>, sums: &[i64], digest: &mut Digest) {
     let adamw = AdamW::DEFAULT;
-    let unit_of = |part: Part| match part.is_gains() {
+    let unit_of = |part: Parameter| match part.is_gains() {
         true => train::unit(GAIN_UNIT, ROWS as u64),
         false => train::unit(WEIGHT_FLOOR, ROWS as u64),
     };
@@ -222,7 +223,7 @@ fn update(file: &Reader<'_>, shapes: &Shapes<'_>, sums: &[i64], digest: &mut Dig
     for (tensor, info) in shapes.iter().zip(file.tensors()) {
         // For the embedding, one row at a time.
         let len = match tensor.part {
-            Part::Embedding => WIDTH,
+            Parameter::Embedding => WIDTH,
             _ => tensor.len(),
         };
         for (piece, sums) in tensor.of(sums).chunks_exact(len).enumerate() {
@@ -241,7 +242,7 @@ fn update(file: &Reader<'_>, shapes: &Shapes<'_>, sums: &[i64], digest: &mut Dig
             }
             let codes = codes.get_mut(..len).unwrap_or_default();
             let scale = match tensor.part {
-                Part::Embedding => train::row_codes(weights, codes),
+                Parameter::Embedding => train::row_codes(weights, codes),
                 part if part.is_ternary() => train::ternary(weights, codes),
                 _ => {
                     digest.f32s(weights);

@@ -139,7 +139,7 @@ fn padding(address: usize, align: usize) -> usize {
 }
 
 /// Place of a request in the remaining bytes.
-struct Place {
+struct Placement {
     /// Number of bytes skipped before it, for its alignment.
     skip: usize,
     /// End of the request; 0 for a request of no bytes.
@@ -154,15 +154,15 @@ fn place(
     left: usize,
     bytes: Option<usize>,
     align: usize,
-) -> Result<Place, ArenaError> {
+) -> Result<Placement, ArenaError> {
     if !align.is_power_of_two() {
         return Err(ArenaError::Alignment { align });
     }
     let skip = padding(address, align);
     match bytes {
-        Some(0) => Ok(Place { skip: 0, end: 0 }),
+        Some(0) => Ok(Placement { skip: 0, end: 0 }),
         Some(bytes) => match skip.checked_add(bytes) {
-            Some(end) if end <= left => Ok(Place { skip, end }),
+            Some(end) if end <= left => Ok(Placement { skip, end }),
             Some(needed) => Err(ArenaError::Full { needed, left }),
             None => Err(ArenaError::TooLong),
         },

@@ -6,7 +6,7 @@ use core::ptr::{self, NonNull};
 use core::slice;
 
 use super::super::count::Counts;
-use super::{ArenaError, Place, Stats, bytes_of, copy, fill, padding, place, repeat};
+use super::{ArenaError, Placement, Stats, bytes_of, copy, fill, padding, place, repeat};
 
 /// Takes memory that lives as long as `'a`, from the front of the rest.
 ///
@@ -200,7 +200,7 @@ impl<'a> Scope<'a> {
     #[inline]
     fn carve(&mut self, bytes: Option<usize>, align: usize) -> Result<NonNull<u8>, ArenaError> {
         let (address, left) = (self.rest.as_ptr().addr(), self.rest.len());
-        let Place { skip, end } =
+        let Placement { skip, end } =
             place(address, left, bytes, align).inspect_err(|_| self.counts.refuse())?;
         if end == 0 {
             // A request of no bytes; any aligned address is valid, and 0 is not one.

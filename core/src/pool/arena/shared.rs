@@ -14,7 +14,7 @@ use loom::sync::atomic::{AtomicU32, AtomicUsize};
 #[cfg(not(target_has_atomic = "ptr"))]
 use portable_atomic::{AtomicU32, AtomicUsize};
 
-use super::{ArenaError, Memory, Place, Stats, bytes_of, copy, fill, place, repeat};
+use super::{ArenaError, Memory, Placement, Stats, bytes_of, copy, fill, place, repeat};
 
 /// A buffer of `BYTES` bytes from which any number of threads and interrupts take memory through `&`.
 ///
@@ -188,8 +188,9 @@ impl<const BYTES: usize> SharedArena<BYTES> {
         let mut used = self.used.load(Relaxed);
         loop {
             let rest = memory.wrapping_add(used);
-            let Place { skip, end } = place(rest.addr(), BYTES.saturating_sub(used), bytes, align)
-                .inspect_err(|_| self.refuse())?;
+            let Placement { skip, end } =
+                place(rest.addr(), BYTES.saturating_sub(used), bytes, align)
+                    .inspect_err(|_| self.refuse())?;
             let start = if end == 0 {
                 // A request of no bytes; any aligned address is valid.
                 ptr::without_provenance_mut(align)

@@ -4,7 +4,7 @@ use super::{Adaptive, Cost};
 
 /// A step up a tensor's hull.
 #[derive(Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct Upgrade {
     /// The format that the step leads to, and the tensor's cost in it.
     format: usize,
     to: Cost,
@@ -15,7 +15,7 @@ pub(super) struct Step {
     slope: f64,
 }
 
-impl Step {
+impl Upgrade {
     /// Returns a key that orders steps like their slopes, which are finite and not negative.
     fn key(&self) -> u64 {
         self.slope.to_bits()
@@ -59,7 +59,7 @@ impl Adaptive<'_> {
         // First take all steeper steps, which fit; then the equal ones, of which one may not fit.
         for above in [true, false] {
             for (tensor, format) in choice.iter_mut().enumerate() {
-                let due = |step: &Step| match above {
+                let due = |step: &Upgrade| match above {
                     true => step.key() > low,
                     false => step.key() == low,
                 };
@@ -83,7 +83,7 @@ impl Adaptive<'_> {
     }
 
     /// Returns the steps of a tensor's hull from its smallest format up. No slope exceeds the one before it.
-    fn steps(&self, tensor: usize) -> impl Iterator<Item = Step> + '_ {
+    fn steps(&self, tensor: usize) -> impl Iterator<Item = Upgrade> + '_ {
         let start = self.smallest(tensor).map(|(_, cost)| cost);
         let first = start.and_then(|cost| self.steepest(tensor, cost));
         core::iter::successors(first, move |step| {
@@ -96,12 +96,12 @@ impl Adaptive<'_> {
 
     /// Returns the step from `from` that removes the most error per byte; of equal ones the longest, then the lowest
     /// format.
-    fn steepest(&self, tensor: usize, from: Cost) -> Option<Step> {
+    fn steepest(&self, tensor: usize, from: Cost) -> Option<Upgrade> {
         self.row(tensor)
             .filter(|(_, to)| to.bytes > from.bytes && to.error < from.error)
             .map(|(format, to)| {
                 let (bytes, removed) = (to.bytes - from.bytes, from.error - to.error);
-                Step {
+                Upgrade {
                     format,
                     to,
                     bytes,

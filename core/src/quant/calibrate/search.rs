@@ -50,21 +50,21 @@ fn shrink(full: Range, low: u32, high: u32) -> Range {
 }
 
 /// Number of patterns to drop, and the cost there.
-struct Found {
+struct BestDrop {
     drop: u32,
     cost: f64,
 }
 
 /// Searches all of the line in coarse steps, then the range between the best step's neighbours in fine ones.
-fn line(cost: impl Fn(u32) -> f64) -> Found {
-    let mut best = Found {
+fn line(cost: impl Fn(u32) -> f64) -> BestDrop {
+    let mut best = BestDrop {
         drop: 0,
         cost: cost(0),
     };
-    let try_drop = |best: &mut Found, drop| {
+    let try_drop = |best: &mut BestDrop, drop| {
         let cost = cost(drop);
         if cost < best.cost || (cost == best.cost && drop < best.drop) {
-            *best = Found { drop, cost };
+            *best = BestDrop { drop, cost };
         }
     };
     for step in 1..=COARSE_STEPS {

@@ -17,7 +17,7 @@ mod scratch;
 
 pub use scratch::{Scratch, ScratchLengths};
 
-use scratch::Room;
+use scratch::SplitScratch;
 
 use super::linear::GROUP;
 use super::power::{self, ATTENTION_CEILING, ATTENTION_FLOOR, FREE_FLOOR, exponent, two_to};
@@ -87,7 +87,7 @@ impl AttentionGradient<'_, '_, '_> {
         gradients: &mut Gradients<'_>,
     ) -> bool {
         let len = self.attention.head_len().max(1);
-        let Some(mut room) = Room::cut(scratch, self.length, len) else {
+        let Some(mut room) = SplitScratch::cut(scratch, self.length, len) else {
             return false;
         };
         let head = Head {
@@ -110,7 +110,7 @@ impl Head<'_, '_, '_, '_> {
     fn gradients<P: HeadProducts>(
         &self,
         products: P,
-        room: &mut Room<'_>,
+        room: &mut SplitScratch<'_>,
         gradients: &mut Gradients<'_>,
     ) -> bool {
         let job = self.job;
@@ -193,7 +193,7 @@ impl Head<'_, '_, '_, '_> {
         products: P,
         head: usize,
         rows: core::ops::Range<usize>,
-        room: &mut Room<'_>,
+        room: &mut SplitScratch<'_>,
     ) -> bool {
         let mut within = true;
         let mut powers = each_row_mut(room.powers, self.padded());
@@ -213,7 +213,12 @@ impl Head<'_, '_, '_, '_> {
 
     /// Adds to the gradients of values.
     #[inline(always)]
-    fn values(&self, head: usize, rows: core::ops::Range<usize>, room: &mut Room<'_>) -> bool {
+    fn values(
+        &self,
+        head: usize,
+        rows: core::ops::Range<usize>,
+        room: &mut SplitScratch<'_>,
+    ) -> bool {
         let len = self.len();
         let mut within = true;
         let totals = rows.clone().zip(room.totals.iter());
@@ -264,7 +269,12 @@ impl Head<'_, '_, '_, '_> {
 
     /// Writes the gradients of scores.
     #[inline(always)]
-    fn scores(&self, head: usize, rows: core::ops::Range<usize>, room: &mut Room<'_>) -> bool {
+    fn scores(
+        &self,
+        head: usize,
+        rows: core::ops::Range<usize>,
+        room: &mut SplitScratch<'_>,
+    ) -> bool {
         let (len, padded) = (self.len(), self.padded());
         let mut within = true;
         let powers = each_row(room.powers, padded).zip(room.totals.iter());
@@ -308,7 +318,7 @@ impl Head<'_, '_, '_, '_> {
         &self,
         head: usize,
         rows: core::ops::Range<usize>,
-        room: &mut Room<'_>,
+        room: &mut SplitScratch<'_>,
         out: &mut [f32],
     ) -> bool {
         let len = self.len();
@@ -362,7 +372,12 @@ impl Head<'_, '_, '_, '_> {
 
     /// Adds to the gradients of keys.
     #[inline(always)]
-    fn keys(&self, head: usize, rows: core::ops::Range<usize>, room: &mut Room<'_>) -> bool {
+    fn keys(
+        &self,
+        head: usize,
+        rows: core::ops::Range<usize>,
+        room: &mut SplitScratch<'_>,
+    ) -> bool {
         let (len, padded) = (self.len(), self.padded());
         let end = rows.end;
         let attention = &self.job.attention;

@@ -48,7 +48,7 @@ impl ScratchLengths {
 }
 
 /// The slices of a [`Scratch`], divided.
-pub(super) struct Room<'a> {
+pub(super) struct SplitScratch<'a> {
     pub(super) powers: &'a mut [f32],
     pub(super) scores: &'a mut [f32],
     pub(super) totals: &'a mut [f32],
@@ -62,7 +62,7 @@ pub(super) struct Room<'a> {
     pub(super) values: &'a mut [i64],
 }
 
-impl<'a> Room<'a> {
+impl<'a> SplitScratch<'a> {
     pub(super) fn cut(scratch: &'a mut Scratch<'_>, length: usize, head: usize) -> Option<Self> {
         let padded = length.next_multiple_of(PAGE as usize);
         let group = length.min(GROUP);

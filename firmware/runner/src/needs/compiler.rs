@@ -9,7 +9,7 @@ use super::Lack;
 use super::says::Says;
 
 /// A part that a compiler lacks.
-pub(super) enum Part {
+pub(super) enum MissingPart {
     /// The target's standard library.
     Library(Library),
     /// Anything else.
@@ -91,14 +91,14 @@ impl Paths {
 
 /// Returns the parts for a target that are missing from the compiler which cargo uses in `folder` with the
 /// configuration `config`.
-pub(super) fn missing(folder: &Path, target: &str, config: &Path) -> Vec<Part> {
+pub(super) fn missing(folder: &Path, target: &str, config: &Path) -> Vec<MissingPart> {
     let says = Says::read(folder, config, target);
     if says.library() {
         return Vec::new();
     }
     let paths = match ask(folder, target) {
         Ok(paths) => paths,
-        Err(lack) => return vec![Part::Other(lack)],
+        Err(lack) => return vec![MissingPart::Other(lack)],
     };
     judge(
         &says,
@@ -109,15 +109,15 @@ pub(super) fn missing(folder: &Path, target: &str, config: &Path) -> Vec<Part> {
 }
 
 /// Returns the parts that are in none of the folders where they belong; programs may also be in those of `path`.
-fn judge(says: &Says, paths: &Paths, path: &OsStr, target: &str) -> Vec<Part> {
+fn judge(says: &Says, paths: &Paths, path: &OsStr, target: &str) -> Vec<MissingPart> {
     let mut missing = Vec::new();
     if !has_core(&paths.libraries) {
         let target = target.to_owned();
         let rust = paths.rust();
-        missing.push(Part::Library(Library { target, rust }));
+        missing.push(MissingPart::Library(Library { target, rust }));
     }
     if !says.linker() && !has_linker(paths, path) {
-        missing.push(Part::Other(linker(paths, target)));
+        missing.push(MissingPart::Other(linker(paths, target)));
     }
     missing
 }
@@ -215,7 +215,7 @@ mod tests {
         let says = Says::of(std::iter::empty());
         let target = "thumbv8m.main-none-eabihf";
         let missing = |path: &Path| judge(&says, &paths, path.as_os_str(), target);
-        let [Part::Other(lack)] = &missing(Path::new(""))[..] else {
+        let [MissingPart::Other(lack)] = &missing(Path::new(""))[..] else {
             panic!("no linker");
         };
         assert!(

@@ -9,7 +9,7 @@ mod says;
 
 use std::path::Path;
 
-use compiler::{Library, Part};
+use compiler::{Library, MissingPart};
 
 /// A search for the needs of a run, with those that were not found.
 #[derive(Debug)]
@@ -45,11 +45,11 @@ impl<'a> Search<'a> {
         let complete = missing.is_empty();
         for part in missing {
             match part {
-                Part::Library(library) if !self.libraries.contains(&library) => {
+                MissingPart::Library(library) if !self.libraries.contains(&library) => {
                     self.libraries.push(library);
                 }
-                Part::Library(_) => {}
-                Part::Other(lack) => self.other(lack),
+                MissingPart::Library(_) => {}
+                MissingPart::Other(lack) => self.other(lack),
             }
         }
         complete

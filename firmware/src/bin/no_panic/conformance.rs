@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 use tercet_core::conformance::{
-    Digest, Memory, Part, Quantized, entries, expected, is_small, online,
+    Digest, Memory, Quantized, Section, entries, expected, is_small, online,
 };
 
 use crate::reach::reach;
@@ -29,7 +29,7 @@ reach! {
     online::<8, 6>,
     expected,
     is_small,
-    Part::case_bytes,
+    Section::case_bytes,
     entries,
     each_entry,
 }

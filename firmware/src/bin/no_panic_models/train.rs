@@ -5,7 +5,7 @@ use tercet_core::model::attention::PlainProducts;
 use tercet_core::number::root::sqrt_f32;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
-    AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, Needs, Part, Schedule, Shapes,
+    AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, Needs, Parameter, Schedule, Shapes,
     Tensor, Update, accumulate, code, exponent, fixed, gate, gradient, gradients, loss, norm,
     power_row, power_row_wide, quantize, row_codes, squares, ternary, transpose, unit,
 };
@@ -31,9 +31,9 @@ reach! {
     each_group,
     Needs::of::<Scalar>,
     Needs::total_bytes,
-    Part::is_gains,
-    Part::is_ternary,
-    Part::name,
+    Parameter::is_gains,
+    Parameter::is_ternary,
+    Parameter::name,
     Schedule::at,
     Schedule::decays,
     Shapes::count,

@@ -6,16 +6,16 @@ use tercet_core::cluster::{ClusterError, Nearest, Points};
 use tercet_core::engine::ClusterEngine;
 use tercet_host::engine::EngineError;
 
-use super::Room;
+use super::CanAllocate;
 use super::room::most;
-use crate::batch::{Executor, Job};
+use crate::batch::{BatchJob, Executor};
 
 /// The job of finding the nearest centroid: the request is a point's int8 coordinates, the answer its label and the
 /// squared distance, in units of codes.
 #[derive(Clone, Copy, Debug)]
 pub struct Assigning;
 
-impl Job for Assigning {
+impl BatchJob for Assigning {
     type Request = Vec<i8>;
     type Answer = Nearest;
     type Error = EngineError;
@@ -66,7 +66,9 @@ impl<E> Assign<E> {
     }
 }
 
-impl<E: ClusterEngine<Error: Into<EngineError>> + Room + Send> Executor<Assigning> for Assign<E> {
+impl<E: ClusterEngine<Error: Into<EngineError>> + CanAllocate + Send> Executor<Assigning>
+    for Assign<E>
+{
     /// Checks the number of its coordinates.
     fn check(&self, request: &Vec<i8>) -> Result<(), EngineError> {
         let (expected, found) = (self.dims, request.len());

@@ -7,8 +7,8 @@ use tercet_core::number::Element;
 use tercet_core::search::{Metric, Rows};
 
 use super::{Assign, Assigning, Layers, Multiply, QuantizeRows, Quantizing, Search, Searching};
-use crate::batch::{Executor, Job, Predict, Worker};
-use crate::dispatch::{self, Cost, Costs, Engine, Operation, Place};
+use crate::batch::{BatchJob, Executor, Predict, Worker};
+use crate::dispatch::{self, Cost, Costs, Engine, Location, Operation};
 
 /// A batch as input of a dispatcher's costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Asked {
     /// Returns the predicted time on an engine with this cost.
     pub fn seconds(&self, cost: &Cost) -> f64 {
         let all = cost.predict(&self.job);
-        if self.resident == 0 || self.job.place == Place::Device {
+        if self.resident == 0 || self.job.place == Location::Device {
             return all.total();
         }
         // Copies count as a job of fewer bytes; reading and computing count in full.
@@ -37,7 +37,7 @@ impl Asked {
 }
 
 /// An executor whose batches have a time that a cost model can predict.
-pub trait Priced<J: Job>: Executor<J> {
+pub trait Priced<J: BatchJob>: Executor<J> {
     /// Returns a function from the kind and number of requests to the job of a batch. The function outlives the work.
     fn price(&self) -> impl Fn(&J::Kind, usize) -> Asked + Send + Sync + 'static;
 
@@ -73,7 +73,7 @@ impl<F> fmt::Debug for Costed<F> {
     }
 }
 
-impl<'a, J: Job> Worker<'a, J> {
+impl<'a, J: BatchJob> Worker<'a, J> {
     /// Returns a worker that predicts its batches with a dispatcher's costs of its operation on `engine`, which must be
     /// the engine that the work runs on. Without known costs it is as [`Worker::new`]. So batches go to the engine that
     /// will finish them first according to measurements on this machine.

@@ -6,9 +6,9 @@ use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, LinearError};
 use tercet_host::engine::EngineError;
 
-use super::Room;
+use super::CanAllocate;
 use super::room::most;
-use crate::batch::{Executor, Job};
+use crate::batch::{BatchJob, Executor};
 
 /// The job of multiplying a layer: the request is [`Activations`], the answer an output for each row of weights.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub struct Activations {
     pub scale: f32,
 }
 
-impl Job for Multiply {
+impl BatchJob for Multiply {
     type Request = Activations;
     type Answer = Vec<f32>;
     type Error = EngineError;
@@ -37,7 +37,7 @@ impl Job for Multiply {
 ///
 /// A batch of n rows takes `n · (cols + 4 · rows)` bytes beside the engine's. If an engine has its own memory, it is
 /// asked for room for n rows of activations and of sums, 8 bytes each, and gets fewer rows if they do not fit
-/// ([`Room`]).
+/// ([`CanAllocate`]).
 pub struct Layers<'a, E> {
     engine: E,
     layer: Layer<'a>,
@@ -91,7 +91,9 @@ pub(super) fn parted(out: &[f32], rows: usize, count: usize) -> Vec<Vec<f32>> {
         .collect()
 }
 
-impl<E: LinearEngine<Error: Into<EngineError>> + Room + Send> Executor<Multiply> for Layers<'_, E> {
+impl<E: LinearEngine<Error: Into<EngineError>> + CanAllocate + Send> Executor<Multiply>
+    for Layers<'_, E>
+{
     /// Checks their number, and that none is −128.
     fn check(&self, request: &Activations) -> Result<(), EngineError> {
         Ok(check(request, self.layer.weights().cols())?)

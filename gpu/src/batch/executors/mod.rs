@@ -35,5 +35,5 @@ pub use costed::{Asked, Costed, Priced};
 pub use device_layers::DeviceLayers;
 pub use layers::{Activations, Layers, Multiply};
 pub use quantize::{QuantizeRows, Quantizing, Row};
-pub use room::Room;
+pub use room::CanAllocate;
 pub use search::{Query, Search, Searching};

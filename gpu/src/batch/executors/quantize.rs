@@ -8,9 +8,9 @@ use tercet_core::number::Element;
 use tercet_core::quant::{self, Groups, Method, QuantError};
 use tercet_host::engine::EngineError;
 
-use super::Room;
+use super::CanAllocate;
 use super::room::most;
-use crate::batch::{Executor, Job};
+use crate::batch::{BatchJob, Executor};
 
 /// The job of quantizing rows of `T`, each with its own scale. Rows of one width are of one kind.
 pub struct Quantizing<T>(PhantomData<fn() -> T>);
@@ -26,7 +26,7 @@ pub struct Row {
     pub zero_point: i8,
 }
 
-impl<T: Element> Job for Quantizing<T> {
+impl<T: Element> BatchJob for Quantizing<T> {
     type Request = Vec<T>;
     type Answer = Row;
     type Error = EngineError;
@@ -75,8 +75,8 @@ impl<E> QuantizeRows<E> {
     }
 }
 
-impl<T: Element, E: QuantizeEngine<Error: Into<EngineError>> + Room + Send> Executor<Quantizing<T>>
-    for QuantizeRows<E>
+impl<T: Element, E: QuantizeEngine<Error: Into<EngineError>> + CanAllocate + Send>
+    Executor<Quantizing<T>> for QuantizeRows<E>
 {
     /// Checks that it has values, and all are finite.
     fn check(&self, request: &Vec<T>) -> Result<(), EngineError> {

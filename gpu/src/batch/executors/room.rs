@@ -4,7 +4,7 @@ use tercet_core::scalar::Scalar;
 use tercet_host::parallel::Threads;
 
 /// An engine that can say before a job whether its memory is large enough.
-pub trait Room {
+pub trait CanAllocate {
     /// True if buffers of these sizes in bytes could be allocated now, all together. Others may take the memory in the
     /// meantime, so a job can still fail. An engine that cannot tell returns true, and the job itself reports a lack of
     /// memory.
@@ -15,13 +15,13 @@ pub trait Room {
 }
 
 /// The host's memory is not counted.
-impl Room for Scalar {}
+impl CanAllocate for Scalar {}
 
 /// The host's memory is not counted.
-impl Room for Threads {}
+impl CanAllocate for Threads {}
 
 #[cfg(feature = "cuda")]
-impl Room for crate::engine::Cuda {
+impl CanAllocate for crate::engine::Cuda {
     fn has_room(&self, bytes: &[usize]) -> bool {
         self.can_allocate(bytes).unwrap_or(true)
     }
@@ -29,7 +29,7 @@ impl Room for crate::engine::Cuda {
 
 /// On each of the devices, although its share of the work may be less.
 #[cfg(feature = "cuda")]
-impl Room for crate::engine::Cudas {
+impl CanAllocate for crate::engine::Cudas {
     fn has_room(&self, bytes: &[usize]) -> bool {
         self.can_allocate(bytes).unwrap_or(true)
     }
@@ -38,7 +38,7 @@ impl Room for crate::engine::Cudas {
 /// Returns the largest number of `wanted` requests, at least one, for which the engine has room for the buffers of
 /// `bytes`: `wanted`, or the first of its halves that fits.
 pub(super) fn most<const N: usize>(
-    engine: &impl Room,
+    engine: &impl CanAllocate,
     wanted: usize,
     bytes: impl Fn(usize) -> [usize; N],
 ) -> usize {
@@ -55,7 +55,7 @@ mod tests {
 
     struct Bytes(usize);
 
-    impl Room for Bytes {
+    impl CanAllocate for Bytes {
         fn has_room(&self, bytes: &[usize]) -> bool {
             bytes.iter().sum::<usize>() <= self.0
         }

@@ -7,7 +7,7 @@ use tercet_core::engine::SearchBase;
 use tercet_core::search::{Hit, Metric, Rows};
 use tercet_host::engine::EngineError;
 
-use crate::batch::{Executor, Job};
+use crate::batch::{BatchJob, Executor};
 
 /// The job of finding the best rows of `R` by the metric `M`: the request is a [`Query`], the answer its hits, best
 /// first, ties by the lower index.
@@ -24,7 +24,7 @@ pub struct Query<T> {
     pub k: usize,
 }
 
-impl<R: Rows, M: Metric> Job for Searching<R, M> {
+impl<R: Rows, M: Metric> BatchJob for Searching<R, M> {
     type Request = Query<R::Query>;
     type Answer = Vec<Hit<R::Score<M>>>;
     type Error = EngineError;

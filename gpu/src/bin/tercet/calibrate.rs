@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::TypedValueParser;
 use tercet_core::quant::calibrate::RangeRule;
 use tercet_gpu::dispatch::{Job, Operation};
-use tercet_host::convert::Grid;
+use tercet_host::convert::Scheme;
 use tercet_host::{Calibration, Error, TensorFile, calibrate};
 
 use crate::failure::Failure;
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     percent: Option<f64>,
     /// Codes: symmetric, or affine with a zero point (ONNX)
     #[arg(long, value_name = "GRID", value_parser = grid(), default_value = "symmetric")]
-    grid: Grid,
+    grid: Scheme,
     #[command(flatten)]
     pub(crate) engine: engine::Named,
     /// Report as JSON

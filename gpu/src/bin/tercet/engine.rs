@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_gpu::AnyEngine;
 use tercet_gpu::dispatch::{
-    self, Builder, DispatchError, Dispatcher, First, Job, Notice, Operation, Place, Preference,
+    self, Builder, DispatchError, Dispatcher, First, Job, Location, Notice, Operation, Preference,
     Profile, Settings, SettingsError, Verbose,
 };
 use tercet_host::cluster::{self, Assigned, KMeans, KMeansFit};
@@ -333,8 +333,8 @@ impl CommandEngine {
         let job = Job::each(operation, values, values.saturating_mul(4), values);
         // No engine has a step for it, or there is nothing to quantize.
         let job = match options.target {
-            Target::BitnetHf => job.at(Place::Processor),
-            _ if values == 0 => job.at(Place::Processor),
+            Target::BitnetHf => job.at(Location::Processor),
+            _ if values == 0 => job.at(Location::Processor),
             _ => job,
         };
         let scratch = edge::quantize(model, options);

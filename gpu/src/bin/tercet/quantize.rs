@@ -7,7 +7,9 @@ use serde::Serialize;
 use tercet_core::block::bitnet_hf::WeightScale;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::TensorFile;
-use tercet_host::convert::{AutoReport, Grid, Per, QuantizeOptions, Report, Target, coded_values};
+use tercet_host::convert::{
+    AutoReport, Per, QuantizeOptions, Report, Scheme, Target, coded_values,
+};
 
 use crate::engine::{self, CUDA};
 use crate::failure::Failure;
@@ -89,7 +91,7 @@ pub(crate) struct Arguments {
     per: Option<Per>,
     /// Codes of int8: symmetric, or affine with a zero point (ONNX)
     #[arg(long, value_name = "GRID", value_parser = grid(), default_value = "symmetric")]
-    grid: Grid,
+    grid: Scheme,
     /// Weight of each value's squared error. For palettes a file with a tensor of the same name and shape for each,
     /// none negative; for auto a file of tercet perplexity --record or llama-imatrix
     #[arg(long, value_name = "FILE")]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tercet_gpu::dispatch::{Job, Operation, Place};
+use tercet_gpu::dispatch::{Job, Location, Operation};
 use tercet_host::{Amounts, Error};
 
 use crate::engine::{CUDA, CommandEngine};
@@ -11,8 +11,8 @@ use crate::failure::Failure;
 /// Returns the job of restoring models; if a device could restore nothing, the job of reading them on the processor.
 pub(crate) fn job(amounts: Amounts) -> Job {
     let (there, place) = match amounts.on_engines() {
-        restored if restored.values > 0 => (restored, Place::Host),
-        _ => (amounts.all(), Place::Processor),
+        restored if restored.values > 0 => (restored, Location::Host),
+        _ => (amounts.all(), Location::Processor),
     };
     let bytes_out = there.values.saturating_mul(4);
     let job = if amounts.codes.values > amounts.blocks.values + amounts.palettes.values {

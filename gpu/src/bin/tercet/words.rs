@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_core::quant::calibrate::RangeRule;
-use tercet_host::convert::Grid;
+use tercet_host::convert::Scheme;
 
 use crate::failure::Failure;
 
@@ -27,6 +27,6 @@ pub(crate) fn percentile(percent: f64) -> Result<RangeRule, Failure> {
 }
 
 /// Parses the grids of int8 codes.
-pub(crate) fn grid() -> impl TypedValueParser<Value = Grid> {
-    words(&[("symmetric", Grid::Symmetric), ("affine", Grid::Affine)])
+pub(crate) fn grid() -> impl TypedValueParser<Value = Scheme> {
+    words(&[("symmetric", Scheme::Symmetric), ("affine", Scheme::Affine)])
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use curve::{Curve, CurveError};
 pub use fit::{Sample, Sweeps};
 
-use super::job::{Job, Operation, Place};
+use super::job::{Job, Location, Operation};
 
 /// The cost of an operation on an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,8 +88,10 @@ impl Cost {
             _ => 0.0,
         };
         let transfer = match (job.place, &self.transfer) {
-            (Place::Host, Some(curve)) if job.held == 0 => by(Some(curve), job.bytes(), logs.bytes),
-            (Place::Host, Some(curve)) => curve.seconds(job.bytes().saturating_sub(job.held)),
+            (Location::Host, Some(curve)) if job.held == 0 => {
+                by(Some(curve), job.bytes(), logs.bytes)
+            }
+            (Location::Host, Some(curve)) => curve.seconds(job.bytes().saturating_sub(job.held)),
             _ => 0.0,
         };
         let times = job.times as f64;

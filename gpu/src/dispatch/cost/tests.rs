@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{Bound, Cost, Curve, CurveError, Prediction, Sample, Sweeps};
-use crate::dispatch::{Job, Operation, Place};
+use crate::dispatch::{Job, Location, Operation};
 
 fn job(bytes: u64, work: u64) -> Job {
     Job {
@@ -15,7 +15,7 @@ fn job(bytes: u64, work: u64) -> Job {
         items: 0,
         held: 0,
         scratch: 0,
-        place: Place::Host,
+        place: Location::Host,
         flow: false,
         times: 1,
     }
@@ -61,7 +61,7 @@ proptest! {
         prop_assert!(total(bytes.saturating_add(more), work, items) >= least);
         prop_assert!(total(bytes, work.saturating_add(more), items) >= least);
         prop_assert!(total(bytes, work, items.saturating_add(more)) >= least);
-        let there = cost.predict(&of(bytes, work, items).at(Place::Device));
+        let there = cost.predict(&of(bytes, work, items).at(Location::Device));
         prop_assert_eq!(there.transfer, 0.0);
         prop_assert!(there.total() <= total(bytes, work, items));
         // Data that is already there needs no copy: the more of it, the less time, and none with all of it.

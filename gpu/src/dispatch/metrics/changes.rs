@@ -3,7 +3,7 @@
 use super::interval::less;
 use super::{BoundSeconds, EngineMetrics, Metrics};
 use crate::dispatch::recommend::Machine;
-use crate::dispatch::{Advice, Bound, Engine, Job, Operation, Place, Prediction, Profile};
+use crate::dispatch::{Advice, Bound, Engine, Job, Location, Operation, Prediction, Profile};
 
 /// Returns why an engine did not do a job.
 pub(super) type Why<'a> = &'a dyn Fn(&Job, Engine) -> String;
@@ -129,9 +129,9 @@ impl Row {
         if machine.settings.profile != Profile::Edge {
             let others = Engine::ALL.into_iter().filter(|&other| {
                 let reachable = match job.place {
-                    Place::Host => other != Engine::Cuda || machine.device,
-                    Place::Processor => other != Engine::Cuda,
-                    Place::Device => false,
+                    Location::Host => other != Engine::Cuda || machine.device,
+                    Location::Processor => other != Engine::Cuda,
+                    Location::Device => false,
                 };
                 let able = !job.is_tiled() || other == Engine::Cuda;
                 other != engine && reachable && able

@@ -14,17 +14,17 @@ use crate::dispatch::{DispatchError, Dispatcher, Engine, Job};
 /// Data that may be on the device too.
 #[derive(Debug)]
 pub(in crate::dispatch) struct DeviceCopy<T> {
-    place: Mutex<Place<T>>,
+    place: Mutex<CopyState<T>>,
     /// Nanoseconds that calls would have saved with the data on the device.
     saved: AtomicU64,
 }
 
 #[derive(Debug)]
-enum Place<T> {
+enum CopyState<T> {
     /// On the host only.
-    Host,
+    HostOnly,
     /// On the device too.
-    There(Arc<T>),
+    OnDevice(Arc<T>),
     /// On the host only: there was no room on the device.
     NoRoom,
 }
@@ -32,23 +32,23 @@ enum Place<T> {
 impl<T> DeviceCopy<T> {
     pub(super) const fn new() -> Self {
         Self {
-            place: Mutex::new(Place::Host),
+            place: Mutex::new(CopyState::HostOnly),
             saved: AtomicU64::new(0),
         }
     }
 
-    fn place(&self) -> MutexGuard<'_, Place<T>> {
+    fn place(&self) -> MutexGuard<'_, CopyState<T>> {
         // A thread that panicked changed the place before or after, never half.
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_there(&self) -> bool {
-        matches!(*self.place(), Place::There(_))
+        matches!(*self.place(), CopyState::OnDevice(_))
     }
 
     /// Frees the device's memory when the last call that uses it has ended.
     pub(super) fn release(&self) {
-        *self.place() = Place::Host;
+        *self.place() = CopyState::HostOnly;
         self.saved.store(0, Ordering::Relaxed);
     }
 
@@ -59,7 +59,7 @@ impl<T> DeviceCopy<T> {
         device: &mut D,
         load: &mut impl FnMut(&mut D) -> Result<T, EngineError>,
     ) -> Result<Arc<T>, EngineError> {
-        if let Place::There(there) = &*self.place() {
+        if let CopyState::OnDevice(there) = &*self.place() {
             return Ok(Arc::clone(there));
         }
         // The place is not locked here, so that others can read it meanwhile.
@@ -68,12 +68,12 @@ impl<T> DeviceCopy<T> {
         match loaded {
             Ok(loaded) => {
                 let there = Arc::new(loaded);
-                *place = Place::There(Arc::clone(&there));
+                *place = CopyState::OnDevice(Arc::clone(&there));
                 Ok(there)
             }
             Err(fault) => {
                 if matches!(fault, EngineError::NoRoom(_)) {
-                    *place = Place::NoRoom;
+                    *place = CopyState::NoRoom;
                 }
                 Err(fault)
             }
@@ -104,9 +104,9 @@ impl<T> DeviceCopy<T> {
     fn job<D: Device>(&self, dispatcher: &Dispatcher<D>, job: Job, bytes: u64) -> (Job, u8) {
         let held = job.holding(bytes);
         match *self.place() {
-            Place::There(_) => return (held, 0),
-            Place::NoRoom if !dispatcher.is_on(Engine::Cuda) => return (job, DEVICE),
-            Place::NoRoom | Place::Host => {}
+            CopyState::OnDevice(_) => return (held, 0),
+            CopyState::NoRoom if !dispatcher.is_on(Engine::Cuda) => return (job, DEVICE),
+            CopyState::NoRoom | CopyState::HostOnly => {}
         }
         match dispatcher.device_state() {
             // Calls of a handle count as saving the time that they would save with the data on the device; this decides

@@ -4,7 +4,7 @@ use tercet_host::simd::Backend;
 
 use super::{with_costs, with_device, without_device};
 use crate::dispatch::{
-    Cost, Costs, Engine, Exclusion, Job, Operation, Place, Preference, Profile, Settings,
+    Cost, Costs, Engine, Exclusion, Job, Location, Operation, Preference, Profile, Settings,
 };
 
 fn decode(elements: u64) -> Job {
@@ -29,7 +29,7 @@ fn small_jobs_stay_on_one_thread_large_ones_take_all_and_heavy_ones_the_device()
     assert_eq!(choice(&decode(4 << 20)), Engine::Threads);
     // Copies cost more than a pass over the data on the host.
     assert_eq!(choice(&decode(1 << 30)), Engine::Threads);
-    let resident = decode(4 << 20).at(Place::Device);
+    let resident = decode(4 << 20).at(Location::Device);
     assert_eq!(choice(&resident), Engine::Cuda);
     // The first such call already saves a third of a second.
     assert_eq!(choice(&products(16384)), Engine::Cuda);
@@ -37,7 +37,7 @@ fn small_jobs_stay_on_one_thread_large_ones_take_all_and_heavy_ones_the_device()
 
 #[test]
 fn what_a_device_has_no_step_for_stays_with_the_processor_whoever_is_wished() {
-    let job = products(16384).at(Place::Processor);
+    let job = products(16384).at(Location::Processor);
     let here = |settings: Settings| {
         let (dispatcher, _) = with_device(settings);
         assert_eq!(dispatcher.choice(&products(16384)), Some(Engine::Cuda));

@@ -6,7 +6,7 @@ use tercet_core::number::Random;
 use super::with_costs;
 use crate::dispatch::tune::{TuneOptions, agreement, check, check_up_to, tune};
 use crate::dispatch::{
-    Cost, Costs, Curve, Engine, Job, Operation, Place, Sample, Settings, Sweeps,
+    Cost, Costs, Curve, Engine, Job, Location, Operation, Sample, Settings, Sweeps,
 };
 
 /// An engine with a made-up time: caches that end, a rate of arithmetic, copies.
@@ -43,7 +43,7 @@ fn job(elements: u64, work: u64) -> Job {
         items: 0,
         held: 0,
         scratch: 0,
-        place: Place::Host,
+        place: Location::Host,
         flow: false,
         times: 1,
     }

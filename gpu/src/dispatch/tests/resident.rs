@@ -8,7 +8,7 @@ use tercet_host::cluster::KmeansOptions;
 
 use super::{with_costs, without_device};
 use crate::dispatch::{
-    Cost, Costs, DispatchError, Engine, Job, Operation, Place, Preference, Settings,
+    Cost, Costs, DispatchError, Engine, Job, Location, Operation, Preference, Settings,
 };
 
 fn codes(len: usize) -> Vec<i8> {
@@ -46,7 +46,7 @@ fn what_lies_there_need_not_cross() {
     // At most the bytes read can be held, and a larger number is limited to them.
     assert_eq!(job.holding(u64::MAX).held, job.bytes_in);
     assert_eq!(
-        dispatcher.choice(&job.at(Place::Device)),
+        dispatcher.choice(&job.at(Location::Device)),
         Some(Engine::Cuda)
     );
 }

@@ -4,7 +4,7 @@ use tercet_core::block::{BlockError, Encoded, Format};
 use tercet_core::number::{Element, Kind};
 use tercet_core::quant::{Rule, ScaleRule};
 
-use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, LaunchGrid};
 
 /// Number of values whose blocks a block of threads reads at a time: its warps take turns of four stripes of 128.
 const READ: usize = 8 * 4 * 128;
@@ -33,12 +33,12 @@ macro_rules! by_format {
 
 /// The values `before..before + count` of a tensor, which are at the start of the buffers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct BlockRange {
     before: usize,
     count: usize,
 }
 
-impl Part {
+impl BlockRange {
     /// Returns the part of the blocks `first..first + count`.
     pub(super) const fn of_blocks(format: Format, blocks: &std::ops::Range<usize>) -> Self {
         Self {
@@ -58,9 +58,9 @@ impl Part {
         module: &'static str,
         kernel: &'static str,
         each: usize,
-    ) -> Result<Grid, CudaError> {
+    ) -> Result<LaunchGrid, CudaError> {
         let most = cuda.resident_blocks(module, kernel, 256, 0)?;
-        Ok(Grid::strided(self.count, each, 256, most))
+        Ok(LaunchGrid::strided(self.count, each, 256, most))
     }
 
     /// Checks that buffers hold these values and their bytes.
@@ -104,7 +104,7 @@ impl Cuda {
         format: Format,
         (rule, scale): (Rule, ScaleRule),
         values: &DeviceBuffer<T>,
-        part: Part,
+        part: BlockRange,
         bytes: &mut DeviceBuffer<u8>,
         record: &mut DeviceBuffer<u64>,
     ) -> Result<(), CudaError> {
@@ -147,7 +147,7 @@ impl Cuda {
         &mut self,
         format: Format,
         bytes: &DeviceBuffer<u8>,
-        part: Part,
+        part: BlockRange,
         values: &mut DeviceBuffer<T>,
         not_bad: &mut DeviceBuffer<u64>,
     ) -> Result<(), CudaError> {
@@ -175,7 +175,7 @@ impl Cuda {
         format: Format,
         bytes: &DeviceBuffer<u8>,
         x: &DeviceBuffer<i8>,
-        part: Part,
+        part: BlockRange,
         record: &mut DeviceBuffer<u64>,
     ) -> Result<(), CudaError> {
         part.check(format, x.len(), bytes.len())?;

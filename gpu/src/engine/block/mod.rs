@@ -8,7 +8,7 @@ use tercet_core::engine::BlockEngine;
 use tercet_core::number::Element;
 use tercet_core::quant::{Rule, ScaleRule};
 
-use self::launches::{Part, RECORD};
+use self::launches::{BlockRange, RECORD};
 use super::{Chunks, Cuda, CudaError, DeviceBuffer, Item};
 
 /// Values of a chunk of a tensor that passes through the device.
@@ -124,7 +124,7 @@ impl BlockEngine for Cuda {
             values,
             out,
             |cuda, blocks, values, bytes| {
-                let part = Part::of_blocks(format, &blocks);
+                let part = BlockRange::of_blocks(format, &blocks);
                 cuda.launch_encode(format, (rule, scale), values, part, bytes, &mut record)
             },
         )?;
@@ -149,7 +149,7 @@ impl BlockEngine for Cuda {
             bytes,
             out,
             |cuda, blocks, bytes, values| {
-                let part = Part::of_blocks(format, &blocks);
+                let part = BlockRange::of_blocks(format, &blocks);
                 cuda.launch_decode(format, bytes, part, values, &mut not_bad)
             },
         )?;
@@ -176,7 +176,7 @@ impl Cuda {
         self.in_chunks(x.len() / len, chunks(format), |cuda, blocks| {
             let weights = cuda.upload(&bytes[blocks.start * size..blocks.end * size])?;
             let x = cuda.upload(&x[blocks.start * len..blocks.end * len])?;
-            let part = Part::of_blocks(format, &blocks);
+            let part = BlockRange::of_blocks(format, &blocks);
             cuda.launch_dot(format, &weights, &x, part, &mut record)
         })?;
         self.product(&record)
@@ -207,7 +207,7 @@ impl Cuda {
         scale: ScaleRule,
         out: &mut DeviceBlocks,
     ) -> Result<Encoded, CudaError> {
-        let (format, part) = (out.format, Part::whole(out.values));
+        let (format, part) = (out.format, BlockRange::whole(out.values));
         check_rule(format, rule, scale)?;
         values.check(&self.pool, out.values)?;
         let mut record = self.zeros(RECORD)?;
@@ -235,7 +235,7 @@ impl Cuda {
     ) -> Result<(), CudaError> {
         out.check(&self.pool, blocks.values)?;
         let mut not_bad = self.zeros(1)?;
-        let part = Part::whole(blocks.values);
+        let part = BlockRange::whole(blocks.values);
         self.launch_decode(blocks.format, &blocks.bytes, part, out, &mut not_bad)?;
         self.decoded(&not_bad)
     }
@@ -253,7 +253,7 @@ impl Cuda {
     ) -> Result<f32, CudaError> {
         x.check(&self.pool, blocks.values)?;
         let mut record = self.zeros(RECORD)?;
-        let part = Part::whole(blocks.values);
+        let part = BlockRange::whole(blocks.values);
         self.launch_dot(blocks.format, &blocks.bytes, x, part, &mut record)?;
         Ok(fixed_to_f32(self.product(&record)?) * x_scale)
     }

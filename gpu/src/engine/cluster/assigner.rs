@@ -2,7 +2,7 @@
 
 use super::points::{MODULE, THREADS};
 use crate::engine::wgmma::Wgmma;
-use crate::engine::{Cuda, CudaError, Grid, TensorCores};
+use crate::engine::{Cuda, CudaError, LaunchGrid, TensorCores};
 
 /// The kernels that assign all points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,8 +114,8 @@ impl Assigner {
         points: usize,
         stride: usize,
         shared: u32,
-    ) -> (&'static str, &'static str, Grid) {
-        let grid = |tile, most| Grid::strided(points, tile, THREADS, most);
+    ) -> (&'static str, &'static str, LaunchGrid) {
+        let grid = |tile, most| LaunchGrid::strided(points, tile, THREADS, most);
         match self {
             Self::Dp4a => (MODULE, "cluster_assign", grid(TILE, u32::MAX)),
             Self::Mma { blocks } => {

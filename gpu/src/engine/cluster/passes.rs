@@ -3,7 +3,7 @@
 use super::points::{THREADS, count};
 use super::problem::DeviceClusters;
 use super::state::{SHARE, TRIED};
-use crate::engine::{Argument, CudaError, Grid};
+use crate::engine::{Argument, CudaError, LaunchGrid};
 
 const MODULE: &str = "seed";
 
@@ -26,7 +26,7 @@ impl DeviceClusters<'_> {
             count(points.len),
             Argument::from(&mut state.masses),
         ];
-        let grid = Grid::strided(points.len, SHARE, THREADS, u32::MAX);
+        let grid = LaunchGrid::strided(points.len, SHARE, THREADS, u32::MAX);
         // SAFETY: n distances, n weights or none, and a mass for each share; a block a share.
         unsafe { cuda.launch(MODULE, "seed_masses", grid, &arguments) }?;
         state.massed = true;
@@ -54,7 +54,7 @@ impl DeviceClusters<'_> {
             Argument::from(&mut state.result),
         ];
         // SAFETY: as in `weigh`; one block.
-        unsafe { cuda.launch(MODULE, "seed_pick", Grid::new(1, THREADS), &arguments) }
+        unsafe { cuda.launch(MODULE, "seed_pick", LaunchGrid::new(1, THREADS), &arguments) }
     }
 
     /// Shortens distances to the distance to a cluster's centroid if that is less, and stores Σ w·D².
@@ -78,7 +78,7 @@ impl DeviceClusters<'_> {
             Argument::from(&mut state.masses),
             Argument::from(&mut state.result),
         ];
-        let grid = Grid::strided(points.len, SHARE, THREADS, u32::MAX);
+        let grid = LaunchGrid::strided(points.len, SHARE, THREADS, u32::MAX);
         // SAFETY: n rows and one centroid of `stride` bytes, n of all that points have, a mass for each share; a block
         // a share.
         unsafe { cuda.launch(MODULE, "seed_shorten", grid, &arguments) }?;
@@ -117,7 +117,7 @@ impl DeviceClusters<'_> {
             Argument::from(&state.distances),
             Argument::from(&mut state.totals),
         ];
-        let grid = Grid::strided(points.len, SHARE, THREADS, u32::MAX);
+        let grid = LaunchGrid::strided(points.len, SHARE, THREADS, u32::MAX);
         // SAFETY: as in `shorten_queued`; up to eight candidates, which have rows and lengths, and as many totals.
         unsafe { cuda.launch(MODULE, "seed_potentials", grid, &arguments) }
     }
@@ -141,7 +141,7 @@ impl DeviceClusters<'_> {
             Argument::from(&mut state.result),
         ];
         let fit = cuda.resident_blocks(MODULE, "seed_farthest", THREADS, 0)?;
-        let grid = Grid::strided(points.len, 256, THREADS, fit);
+        let grid = LaunchGrid::strided(points.len, 256, THREADS, fit);
         // SAFETY: n distances, and n weights or none.
         unsafe { cuda.launch(MODULE, "seed_farthest", grid, &arguments) }
     }
@@ -163,7 +163,7 @@ impl DeviceClusters<'_> {
             Argument::from(&mut state.result),
         ];
         let fit = cuda.resident_blocks(MODULE, "seed_unlabelled", THREADS, 0)?;
-        let grid = Grid::strided(points.len, 256, THREADS, fit);
+        let grid = LaunchGrid::strided(points.len, 256, THREADS, fit);
         // SAFETY: n labels, and n weights or none.
         unsafe { cuda.launch(MODULE, "seed_unlabelled", grid, &arguments) }
     }
@@ -205,6 +205,13 @@ impl DeviceClusters<'_> {
         ];
         // SAFETY: a row and a centroid that exist, of `stride` bytes; the point's label, distance and share exist; one
         // block. Nothing else uses the masses meanwhile.
-        unsafe { cuda.launch(MODULE, "seed_place", Grid::new(1, THREADS), &arguments) }
+        unsafe {
+            cuda.launch(
+                MODULE,
+                "seed_place",
+                LaunchGrid::new(1, THREADS),
+                &arguments,
+            )
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use tercet_core::cluster::{ClusterError, Points};
 
-use crate::engine::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Grid};
+use crate::engine::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, LaunchGrid};
 
 /// The module of the kernels over rows.
 pub(super) const MODULE: &str = "cluster";
@@ -158,7 +158,7 @@ impl Cuda {
             rows.at(first * stride),
             count(stride),
         ];
-        let grid = Grid::strided(len * (stride / 16), 256, THREADS, 1 << 16);
+        let grid = LaunchGrid::strided(len * (stride / 16), 256, THREADS, 1 << 16);
         // SAFETY: the part has `len` rows of `dims` bytes; for as many of `stride` bytes there is room, as the caller
         // promises.
         unsafe { self.launch(MODULE, "cluster_pack", grid, &arguments) }
@@ -180,7 +180,7 @@ impl Cuda {
             count(expected),
             points.lengths.at(first),
         ];
-        let grid = Grid::strided(expected, 32, THREADS, u32::MAX);
+        let grid = LaunchGrid::strided(expected, 32, THREADS, u32::MAX);
         // SAFETY: as above, for lengths; the rows were just written.
         unsafe { self.launch(MODULE, "cluster_norms", grid, &arguments) }
     }
@@ -199,7 +199,7 @@ impl Cuda {
             count(len),
             Argument::from(norms),
         ];
-        let grid = Grid::strided(len, 32, THREADS, u32::MAX);
+        let grid = LaunchGrid::strided(len, 32, THREADS, u32::MAX);
         // SAFETY: there are `len` rows of `stride` bytes, written before, and room for as many lengths.
         unsafe { self.launch(MODULE, "cluster_norms", grid, &arguments) }
     }

@@ -5,7 +5,7 @@ use tercet_core::cluster::Update;
 use super::assigner::{Assigner, TILE, panels};
 use super::points::{MODULE, THREADS, count};
 use super::problem::DeviceClusters;
-use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, LaunchGrid};
 
 /// The module of the kernels that move centroids.
 const UPDATES: &str = "cluster_update";
@@ -103,7 +103,7 @@ impl DeviceClusters<'_> {
             // Fewer than 2²⁴ points per block, so that its sums fit 32 bits.
             let fit = cuda.resident_blocks(MODULE, SUMS, THREADS, cells as u32)?;
             let most = fit.max((points.len >> 23) as u32 + 1);
-            let grid = Grid::strided(points.len, LOOK, THREADS, most).shared(cells as u32);
+            let grid = LaunchGrid::strided(points.len, LOOK, THREADS, most).shared(cells as u32);
             // SAFETY: as in `label`; labels are below k, and shared memory has the table.
             return unsafe { cuda.launch(MODULE, SUMS, grid, &arguments) };
         }
@@ -238,7 +238,7 @@ impl DeviceClusters<'_> {
             Argument::none(),
             Argument::from(&mut state.result),
         ];
-        let grid = Grid::strided(batch.len(), TILE, THREADS, u32::MAX);
+        let grid = LaunchGrid::strided(batch.len(), TILE, THREADS, u32::MAX);
         // SAFETY: as in `label`; indices are of points, which the caller has checked, and without previous labels
         // nothing but the labels of the batch is written.
         unsafe { cuda.launch(MODULE, "cluster_assign", grid, &arguments) }?;
@@ -264,7 +264,7 @@ impl DeviceClusters<'_> {
             count(first),
             Argument::from(&mut state.result),
         ];
-        let grid = Grid::strided(*k - first, 256, THREADS, 1024);
+        let grid = LaunchGrid::strided(*k - first, 256, THREADS, 1024);
         // SAFETY: there are k counts.
         unsafe { cuda.launch(UPDATES, "cluster_next_empty", grid, &arguments) }?;
         let found = state.found(cuda)?;
@@ -302,12 +302,12 @@ pub(super) fn moved(
         count(stride),
     ];
     let grid = match update {
-        Update::Mean => Grid::strided(clusters * dims, 256, THREADS, 1 << 16),
+        Update::Mean => LaunchGrid::strided(clusters * dims, 256, THREADS, 1 << 16),
         Update::Sphere(sphere) => {
             let (numerator, denominator) = sphere.ratio();
             arguments.extend([Argument::from(numerator), denominator.into()]);
             // One block per cluster.
-            Grid::strided(clusters, 1, THREADS, u32::MAX)
+            LaunchGrid::strided(clusters, 1, THREADS, u32::MAX)
         }
     };
     arguments.push(result.into());
@@ -330,7 +330,7 @@ pub(super) fn faded(
         // A cap of 0 would never be reached.
         u64::from(cap.max(1)).into(),
     ];
-    let grid = Grid::strided(clusters, 1, THREADS, u32::MAX);
+    let grid = LaunchGrid::strided(clusters, 1, THREADS, u32::MAX);
     // SAFETY: as many sums and counts as there are clusters; a block for each of them.
     unsafe { cuda.launch(UPDATES, FADE, grid, &arguments) }
 }
@@ -365,7 +365,7 @@ fn accumulate(
         Argument::from(counts),
     ];
     let fit = cuda.resident_blocks(MODULE, "cluster_accumulate", THREADS, 0)?;
-    let grid = Grid::strided(len, LOOK, THREADS, fit);
+    let grid = LaunchGrid::strided(len, LOOK, THREADS, fit);
     // SAFETY: there are `len` labels below k, as many previous ones, which are also below k or none, and indices of
     // points; k · d sums and k counts.
     unsafe { cuda.launch(MODULE, "cluster_accumulate", grid, &arguments) }

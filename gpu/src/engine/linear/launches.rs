@@ -3,7 +3,7 @@
 use tercet_core::block::Format;
 
 use super::{DeviceActivations, DeviceLayer};
-use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, LaunchGrid};
 
 /// Rows of activations per pass over the weights: with products of four bytes, and with tensor cores.
 const THREADS: u32 = 256;
@@ -103,7 +103,7 @@ impl Cuda {
             out,
         ];
         let warps = THREADS as usize / 32;
-        let grid = Grid::new(narrow(layer.rows.div_ceil(warps)), THREADS);
+        let grid = LaunchGrid::new(narrow(layer.rows.div_ceil(warps)), THREADS);
         let grid = grid.rows(narrow(x.count.div_ceil(4).min(MOST_GRID_ROWS)));
         // SAFETY: rows of weights begin at even addresses and have whole blocks, rows of activations at multiples of 16
         // bytes as many columns; there are a sum or an output, and a bias if there are biases, for each.
@@ -140,7 +140,7 @@ impl Cuda {
             out,
         ];
         let warps = THREADS as usize / 32;
-        let grid = Grid::new(narrow(layer.rows.div_ceil(warps)), THREADS);
+        let grid = LaunchGrid::new(narrow(layer.rows.div_ceil(warps)), THREADS);
         let grid = grid.rows(narrow(x.count.min(MOST_GRID_ROWS)));
         // SAFETY: a scale and a minimum for each block of each row; rows of activations begin at multiples of 16 bytes
         // and have whole blocks; a sum, and an output if there are outputs, for each row of both.
@@ -219,7 +219,7 @@ impl Cuda {
         ]);
         let blocks = narrow(layer.rows.div_ceil(choice.rows));
         let tiles = choice.tile.map_or(1, |tile| count.div_ceil(tile));
-        let grid = Grid::new(blocks, THREADS).rows(narrow(tiles));
+        let grid = LaunchGrid::new(blocks, THREADS).rows(narrow(tiles));
         // SAFETY: rows of weights and of activations begin at multiples of 16 bytes and have whole chunks, a scale for
         // each block and one for each row; there are outputs for `count` rows from `place` on.
         unsafe { self.launch(choice.module, choice.kernel, grid, &arguments) }

@@ -8,7 +8,7 @@ use tercet_core::quant::{Grid, int8};
 
 use super::{by_groups, layout_of, rows_of};
 use crate::engine::quantize::kernel;
-use crate::engine::{Cuda, CudaError, DeviceBuffer, Grid as Blocks};
+use crate::engine::{Cuda, CudaError, DeviceBuffer, LaunchGrid};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
@@ -48,7 +48,7 @@ pub(super) fn encode<T: Element>(
     cuda.in_chunks(layout.groups(), by_groups(layout), |cuda, groups| {
         let rows = rows_of(layout, &groups);
         let among = rows.start * layout.cols()..rows.end * layout.cols();
-        let part = Part {
+        let part = MatrixGroups {
             layout: layout_of(layout, &groups)?,
             values: &values[among.clone()],
             importances: importances.get(among.clone()).unwrap_or_default(),
@@ -67,14 +67,14 @@ pub(super) fn encode<T: Element>(
 }
 
 /// Some groups of a matrix, and the index of their first value.
-struct Part<'a, T> {
+struct MatrixGroups<'a, T> {
     layout: IndexMatrix,
     values: &'a [T],
     importances: &'a [u32],
     first: usize,
 }
 
-impl<T: Element> Part<'_, T> {
+impl<T: Element> MatrixGroups<'_, T> {
     fn encode(
         &self,
         cuda: &mut Cuda,
@@ -219,11 +219,14 @@ impl<T: Element> Part<'_, T> {
     }
 
     /// Returns the blocks for `groups` groups, and how many blocks share one group.
-    fn blocks(&self, cuda: &Cuda, groups: usize) -> (Blocks, u32) {
+    fn blocks(&self, cuda: &Cuda, groups: usize) -> (LaunchGrid, u32) {
         let wanted = (cuda.multiprocessors() as usize * WAVES).div_ceil(groups.max(1));
         let parts = wanted.min(self.layout.group_len().div_ceil(PART)).max(1);
         let narrow = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
-        (Blocks::new(narrow(groups * parts), THREADS), narrow(parts))
+        (
+            LaunchGrid::new(narrow(groups * parts), THREADS),
+            narrow(parts),
+        )
     }
 }
 

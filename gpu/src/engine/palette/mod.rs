@@ -9,7 +9,7 @@ use tercet_core::engine::PaletteEngine;
 use tercet_core::number::Element;
 use tercet_core::palette::{Encoded, IndexMatrix, MAX_DOT, Output, Palette, PaletteError};
 
-use super::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Grid};
+use super::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, LaunchGrid};
 
 pub use self::cudas::CudasPalette;
 
@@ -88,7 +88,7 @@ impl Cuda {
         let layout = palette.layout;
         out.check(&self.pool, layout.values())?;
         let parts = layout.rows() * layout.cols().div_ceil(256);
-        let grid = Grid::strided(parts, WARPS, THREADS, self.multiprocessors * WAVES);
+        let grid = LaunchGrid::strided(parts, WARPS, THREADS, self.multiprocessors * WAVES);
         let [a, b, c, d, e, f, g, h] = shape(palette);
         let arguments = [a, b, c, d, e, f, g, h, out.into()];
         // SAFETY: the palette was checked, so each row has its bytes and each group its entries and scale; `out` has a
@@ -115,7 +115,7 @@ impl Cuda {
         check_dot(layout.cols())?;
         x.check(&self.pool, layout.cols().next_multiple_of(8))?;
         out.check(&self.pool, layout.rows())?;
-        let grid = Grid::strided(layout.rows(), WARPS, THREADS, self.multiprocessors * WAVES);
+        let grid = LaunchGrid::strided(layout.rows(), WARPS, THREADS, self.multiprocessors * WAVES);
         let [a, b, c, d, e, f, g, h] = shape(palette);
         let arguments = [a, b, c, d, e, f, g, h, x.into(), x_scale.into(), out.into()];
         // SAFETY: as in `decode_palette`; `x` has whole runs of eight, `out` a value for each row.

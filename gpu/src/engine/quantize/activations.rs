@@ -4,7 +4,7 @@ use tercet_core::number::Kind;
 use tercet_core::quant::activations::{self, Activations, Code, Norm};
 
 use crate::engine::cudas::{at_once, cut};
-use crate::engine::{Argument, Chunks, Cuda, CudaError, Cudas, DeviceBuffer, Grid};
+use crate::engine::{Argument, Chunks, Cuda, CudaError, Cudas, DeviceBuffer, LaunchGrid};
 
 /// Values on the device at a time.
 const VALUES: usize = 64 << 20;
@@ -96,7 +96,7 @@ impl Cuda {
             scales.into(),
         ];
         let most = self.resident_blocks("activations", kernel, 256, 0)?;
-        let grid = Grid::strided(rows, 1, 256, most);
+        let grid = LaunchGrid::strided(rows, 1, 256, most);
         // SAFETY: there are so many rows of values and codes, a scale for each, and a gain for each column if there are
         // gains; what is written is borrowed alone.
         unsafe { self.launch("activations", kernel, grid, &arguments) }

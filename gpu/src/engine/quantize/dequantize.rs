@@ -6,7 +6,7 @@ use tercet_core::quant::{Codes, Groups};
 use super::DeviceCodes;
 use super::launches::kernel;
 use super::through::{LEAST, chunks};
-use crate::engine::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Grid, Item};
+use crate::engine::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Item, LaunchGrid};
 
 /// Number of values whose scales are on the device at a time.
 const SEGMENT: usize = 256 << 20;
@@ -123,7 +123,7 @@ impl Cuda {
         out: &mut DeviceBuffer<T>,
     ) -> Result<(), CudaError> {
         // A warp processes 256 codes at a time.
-        let grid = Grid::strided(coded.count, 8 * 256, 256, self.most_blocks());
+        let grid = LaunchGrid::strided(coded.count, 8 * 256, 256, self.most_blocks());
         let arguments = [
             Argument::from(coded.codes),
             coded.count.into(),
@@ -148,7 +148,7 @@ impl Cuda {
         high: i8,
     ) -> Result<Option<usize>, CudaError> {
         let mut found = self.zeros::<u64>(1)?;
-        let grid = Grid::strided(codes.len(), 256 * 16, 256, self.most_blocks());
+        let grid = LaunchGrid::strided(codes.len(), 256 * 16, 256, self.most_blocks());
         let arguments = [
             Argument::from(codes),
             codes.len().into(),

@@ -6,7 +6,7 @@ use tercet_core::quant::QuantError;
 use tercet_core::quant::fp8::Fp8;
 
 use super::launches::kernel;
-use crate::engine::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Grid};
+use crate::engine::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, LaunchGrid};
 
 /// Values on the device at a time.
 const CHUNKS: Chunks = Chunks {
@@ -70,7 +70,7 @@ impl Cuda {
         };
         // A thread processes 16 values at a time.
         let most = self.resident_blocks("fp8", name, 256, 0)?;
-        let grid = Grid::strided(count, 256 * 16, 256, most);
+        let grid = LaunchGrid::strided(count, 256 * 16, 256, most);
         let arguments = [
             Argument::from(values),
             count.into(),
@@ -150,7 +150,7 @@ impl Cuda {
             Fp8::E5M2 => "fp8_dequantize_e5m2",
         };
         let most = self.resident_blocks("fp8", name, 256, 0)?;
-        let grid = Grid::strided(count, 256 * 4, 256, most);
+        let grid = LaunchGrid::strided(count, 256 * 4, 256, most);
         let arguments = [
             Argument::from(codes),
             count.into(),

@@ -8,7 +8,7 @@ use tercet_core::quant::{Histogram, QuantError};
 use super::launches::{PIECE, THREADS, check, kernel};
 use super::record;
 use super::through::{LOOKED_AT, chunks};
-use crate::engine::{Cuda, CudaError, DeviceBuffer, Grid};
+use crate::engine::{Cuda, CudaError, DeviceBuffer, LaunchGrid};
 
 /// Blocks of a counting launch per multiprocessor: each has a table of 32 KiB, which it adds to the common one at its
 /// end.
@@ -152,7 +152,7 @@ impl Cuda {
             (&*table).into(),
             table.at(record::FOUND),
         ];
-        let grid = Grid::strided(len, piece, THREADS, most);
+        let grid = LaunchGrid::strided(len, piece, THREADS, most);
         // SAFETY: so many values lie in the buffer from there on, which is at a multiple of 16 bytes, and were written;
         // the table begins with a record, has a counter for each value of the top bits after it, and is borrowed alone.
         unsafe {

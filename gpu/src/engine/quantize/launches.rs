@@ -4,7 +4,7 @@ use tercet_core::number::{Element, Kind, Stats};
 use tercet_core::quant::{Applied, Groups, Method, Plan, Rule, ScaleRule};
 
 use super::record;
-use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, LaunchGrid};
 
 /// Threads per block.
 pub(super) const THREADS: u32 = 256;
@@ -34,13 +34,13 @@ pub(in crate::engine) use kernel;
 
 /// Groups `first..first + count` of a buffer, `len` values each.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct GroupRange {
     pub(super) first: usize,
     pub(super) count: usize,
     pub(super) len: usize,
 }
 
-impl Part {
+impl GroupRange {
     /// All groups of a tensor.
     pub(super) const fn whole(groups: Groups) -> Self {
         Self {
@@ -145,7 +145,7 @@ impl Cuda {
     pub(super) fn launch_stats<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
-        part: Part,
+        part: GroupRange,
         with_sum: bool,
         records: &mut DeviceBuffer<u64>,
         at: usize,
@@ -162,7 +162,7 @@ impl Cuda {
             1 => part.pieces(most as usize),
             _ => (1, part.len),
         };
-        let grid = Grid::strided(part.count.saturating_mul(pieces), teams, THREADS, most);
+        let grid = LaunchGrid::strided(part.count.saturating_mul(pieces), teams, THREADS, most);
         let arguments = [
             Argument::from(values),
             part.first.into(),
@@ -186,7 +186,7 @@ impl Cuda {
         len: usize,
         with_sum: bool,
     ) -> Result<Stats, CudaError> {
-        let part = Part {
+        let part = GroupRange {
             first: group,
             count: 1,
             len,
@@ -202,7 +202,7 @@ impl Cuda {
     pub(super) fn launch_apply<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
-        part: Part,
+        part: GroupRange,
         (work, plans): (ApplyKind, &DeviceBuffer<u32>),
         codes: &mut DeviceBuffer<i8>,
         records: &mut DeviceBuffer<u64>,
@@ -218,7 +218,7 @@ impl Cuda {
         };
         let most = self.resident_blocks(module, kernel, THREADS, 0)?;
         let (pieces, piece) = part.pieces(most as usize);
-        let grid = Grid::strided(part.count.saturating_mul(pieces), 1, THREADS, most);
+        let grid = LaunchGrid::strided(part.count.saturating_mul(pieces), 1, THREADS, most);
         let arguments = [
             Argument::from(values),
             part.first.into(),
@@ -244,7 +244,7 @@ impl Cuda {
         plan: &Plan,
         codes: &mut DeviceBuffer<i8>,
     ) -> Result<Applied, CudaError> {
-        let part = Part {
+        let part = GroupRange {
             first: group,
             count: 1,
             len,
@@ -262,13 +262,13 @@ impl Cuda {
     pub(super) fn launch_quantize<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
-        part: Part,
+        part: GroupRange,
         method: Method,
         codes: &mut DeviceBuffer<i8>,
         results: &mut Results<'_>,
     ) -> Result<(), CudaError> {
         // `first` is the number of groups before this part, whose values are at the start of the buffer.
-        let here = Part { first: 0, ..part };
+        let here = GroupRange { first: 0, ..part };
         here.check([values.len(), codes.len()])?;
         results.check(part.first + part.count)?;
         let optimal = is_optimal(method);
@@ -304,7 +304,7 @@ impl Cuda {
             results.zero_points.as_deref().into(),
             (&mut *results.report).into(),
         ];
-        let grid = Grid::strided(part.count, teams, THREADS, most);
+        let grid = LaunchGrid::strided(part.count, teams, THREADS, most);
         // SAFETY: as in `launch_apply`; scales and zero points hold all groups up to the last of this part, and are
         // borrowed alone.
         unsafe { self.launch(module, kernel, grid, &arguments) }
@@ -333,7 +333,7 @@ impl Cuda {
             plans.into(),
             report.into(),
         ];
-        let grid = Grid::strided(groups.count, THREADS as usize, THREADS, self.most_blocks());
+        let grid = LaunchGrid::strided(groups.count, THREADS as usize, THREADS, self.most_blocks());
         // SAFETY: there are a record and a plan for each group; what is written is borrowed alone.
         unsafe { self.launch("quantize", "quantize_plan", grid, &arguments) }
     }
@@ -366,7 +366,7 @@ impl Cuda {
             results.zero_points.as_deref().into(),
             (&mut *results.report).into(),
         ];
-        let grid = Grid::strided(groups.count, THREADS as usize, THREADS, self.most_blocks());
+        let grid = LaunchGrid::strided(groups.count, THREADS as usize, THREADS, self.most_blocks());
         // SAFETY: there are records, a plan, a scale and, if there are any, a zero point for each group; what is
         // written is borrowed alone.
         unsafe { self.launch("quantize", "quantize_finish", grid, &arguments) }

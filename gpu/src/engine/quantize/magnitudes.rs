@@ -5,7 +5,7 @@ use tercet_core::number::{Element, Kind};
 
 use super::launches::{PIECE, THREADS, check, kernel};
 use super::record;
-use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, LaunchGrid};
 
 /// Maximum number of values that one block counts in bins of 32 bits.
 const COUNTED: usize = 1 << 19;
@@ -54,7 +54,7 @@ impl Cuda {
             (span.bins() as u32).into(),
             table.into(),
         ];
-        let grid = Grid::strided(len, piece, THREADS, most);
+        let grid = LaunchGrid::strided(len, piece, THREADS, most);
         // SAFETY: the values lie in the buffer, which begins at a multiple of 16 bytes; there is a bin for each step of
         // the span, as `MagnitudeSpan::check` saw.
         unsafe { self.launch("histogram", kernel!("magnitudes", T), grid, &arguments) }

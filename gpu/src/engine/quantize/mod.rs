@@ -25,7 +25,7 @@ use tercet_core::quant::{self, Codes, Groups, Histogram, Method, QuantError, Rep
 pub use self::cudas::CudasTensor;
 use self::histogram::Counted;
 pub(super) use self::launches::kernel;
-use self::launches::{ApplyKind, Part, Results};
+use self::launches::{ApplyKind, GroupRange, Results};
 pub use self::problem::CudaTensor;
 use super::{Cuda, CudaError, DeviceBuffer};
 
@@ -287,7 +287,7 @@ impl Cuda {
         codes: &mut DeviceBuffer<i8>,
         results: &mut Results<'_>,
     ) -> Result<(), CudaError> {
-        let whole = Part::whole(groups);
+        let whole = GroupRange::whole(groups);
         if self.takes_rows(groups) {
             return self.launch_quantize(values, whole, method, codes, results);
         }

@@ -9,7 +9,7 @@ use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Report, quan
 
 use super::DeviceCodes;
 use super::beside::{Beside, read_report};
-use super::launches::{Part, SEARCHED, is_optimal};
+use super::launches::{GroupRange, SEARCHED, is_optimal};
 use super::output::{check, set_scale};
 use super::record;
 use super::through::chunks;
@@ -24,11 +24,11 @@ use crate::engine::{Cuda, CudaError, DeviceBuffer, Item};
 pub struct CudaTensor<'a, T: Element> {
     pub(super) cuda: &'a mut Cuda,
     pub(super) groups: Groups,
-    place: Place<'a, T>,
+    place: TensorState<'a, T>,
 }
 
 /// Places of values and codes.
-enum Place<'a, T: Element> {
+enum TensorState<'a, T: Element> {
     /// On the host; `streams` is true once it is known that they do not fit the device.
     Host {
         values: &'a [T],
@@ -78,7 +78,7 @@ impl<'a, T: Element> CudaTensor<'a, T> {
         groups: Groups,
         out: Output<'a>,
     ) -> Self {
-        let place = Place::Host {
+        let place = TensorState::Host {
             values,
             out,
             streams: false,
@@ -97,7 +97,7 @@ impl<'a, T: Element> CudaTensor<'a, T> {
     ) -> Result<Self, CudaError> {
         let groups = out.groups();
         groups.check(values.len())?;
-        let place = Place::Resident {
+        let place = TensorState::Resident {
             values,
             out,
             scales: Vec::new(),
@@ -112,7 +112,7 @@ impl<'a, T: Element> CudaTensor<'a, T> {
 
     /// Copies the values to the device unless they are there or known not to fit.
     fn settle(&mut self) -> Result<(), CudaError> {
-        let Place::Host {
+        let TensorState::Host {
             values,
             out,
             streams,
@@ -133,7 +133,7 @@ impl<'a, T: Element> CudaTensor<'a, T> {
                     zero_points: &mut [],
                 };
                 let out = mem::replace(out, empty);
-                self.place = Place::Copied { values, codes, out };
+                self.place = TensorState::Copied { values, codes, out };
             }
             Err(error) if error.is_out_of_memory() => *streams = true,
             Err(error) => return Err(error),
@@ -155,9 +155,9 @@ impl<'a, T: Element> CudaTensor<'a, T> {
         let (start, len) = (self.start(group)?, self.groups.len);
         self.settle()?;
         let values = match &self.place {
-            Place::Copied { values, .. } => values,
-            Place::Resident { values, .. } => values,
-            Place::Host { values, .. } => {
+            TensorState::Copied { values, .. } => values,
+            TensorState::Resident { values, .. } => values,
+            TensorState::Host { values, .. } => {
                 let group = &values[start..start + len];
                 return self.cuda.stats_through(group, with_sum);
             }
@@ -167,7 +167,7 @@ impl<'a, T: Element> CudaTensor<'a, T> {
 
     /// Quantizes all groups, one team per group, while the values pass through the device.
     fn stream(&mut self, method: Method) -> Result<Report, CudaError> {
-        let Place::Host { values, out, .. } = &mut self.place else {
+        let TensorState::Host { values, out, .. } = &mut self.place else {
             return quantize_in_order(self, method, &mut []);
         };
         let groups = self.groups;
@@ -183,7 +183,7 @@ impl<'a, T: Element> CudaTensor<'a, T> {
             values,
             out.codes,
             |cuda, range, values, codes| {
-                let part = Part {
+                let part = GroupRange {
                     first: range.start,
                     count: range.len(),
                     len: groups.len,
@@ -198,21 +198,21 @@ impl<'a, T: Element> CudaTensor<'a, T> {
     fn at_once(&mut self, method: Method) -> Result<Report, CudaError> {
         let groups = self.groups;
         match &mut self.place {
-            Place::Copied { values, codes, out } => {
+            TensorState::Copied { values, codes, out } => {
                 let mut beside = Beside::new(self.cuda, groups, !out.zero_points.is_empty())?;
                 let results = &mut beside.results();
                 self.cuda
                     .quantize_all(values, groups, method, codes, results)?;
                 beside.read(self.cuda, groups, out)
             }
-            Place::Resident { values, out, .. } => {
+            TensorState::Resident { values, out, .. } => {
                 let mut report = self.cuda.zeros(record::REPORT)?;
                 let (codes, mut results) = out.results(&mut report);
                 self.cuda
                     .quantize_all(values, groups, method, codes, &mut results)?;
                 read_report(self.cuda, &report, groups)
             }
-            Place::Host { .. } => quantize_in_order(self, method, &mut []),
+            TensorState::Host { .. } => quantize_in_order(self, method, &mut []),
         }
     }
 }
@@ -251,9 +251,11 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
         }
         let mut copied = Vec::new();
         let values = match &self.place {
-            Place::Host { values, .. } => &values[start..start + expected],
-            Place::Copied { values, .. } => self.cuda.part(values, start, expected, &mut copied)?,
-            Place::Resident { values, .. } => {
+            TensorState::Host { values, .. } => &values[start..start + expected],
+            TensorState::Copied { values, .. } => {
+                self.cuda.part(values, start, expected, &mut copied)?
+            }
+            TensorState::Resident { values, .. } => {
                 self.cuda.part(values, start, expected, &mut copied)?
             }
         };
@@ -273,9 +275,9 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
         let (start, len) = (self.start(group)?, self.groups.len);
         self.settle()?;
         let values = match &self.place {
-            Place::Copied { values, .. } => values,
-            Place::Resident { values, .. } => values,
-            Place::Host { values, .. } => {
+            TensorState::Copied { values, .. } => values,
+            TensorState::Resident { values, .. } => values,
+            TensorState::Host { values, .. } => {
                 let group = &values[start..start + len];
                 return self.cuda.magnitudes_through(group, span, bins);
             }
@@ -290,14 +292,14 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
         let (start, len) = (self.start(group)?, self.groups.len);
         self.settle()?;
         match &mut self.place {
-            Place::Copied { values, codes, .. } => {
+            TensorState::Copied { values, codes, .. } => {
                 self.cuda.group_apply(values, group, len, plan, codes)
             }
-            Place::Resident { values, out, .. } => {
+            TensorState::Resident { values, out, .. } => {
                 let codes = out.codes_mut();
                 self.cuda.group_apply(values, group, len, plan, codes)
             }
-            Place::Host { values, out, .. } => {
+            TensorState::Host { values, out, .. } => {
                 let codes = &mut out.codes[start..start + len];
                 self.cuda
                     .apply_through(&values[start..start + len], plan, codes)
@@ -309,10 +311,10 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
         self.start(group)?;
         let expected = self.groups.count;
         let (scales, zero_points) = match &mut self.place {
-            Place::Host { out, .. } | Place::Copied { out, .. } => {
+            TensorState::Host { out, .. } | TensorState::Copied { out, .. } => {
                 (&mut *out.scales, &mut *out.zero_points)
             }
-            Place::Resident {
+            TensorState::Resident {
                 out,
                 scales,
                 zero_points,
@@ -335,7 +337,7 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
         if !takes_all(self.cuda, method, groups) {
             return quantize_in_order(self, method, bins);
         }
-        if self.cuda.takes_rows(groups) && matches!(self.place, Place::Host { .. }) {
+        if self.cuda.takes_rows(groups) && matches!(self.place, TensorState::Host { .. }) {
             match self.stream(method) {
                 // The device has no room for even one group.
                 Err(error) if error.is_out_of_memory() => {}
@@ -343,7 +345,7 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
             }
         }
         self.settle()?;
-        if matches!(self.place, Place::Host { .. }) {
+        if matches!(self.place, TensorState::Host { .. }) {
             return quantize_in_order(self, method, bins);
         }
         self.at_once(method)
@@ -351,9 +353,9 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
 
     fn finish(self) -> Result<(), CudaError> {
         match self.place {
-            Place::Host { .. } => Ok(()),
-            Place::Copied { codes, out, .. } => self.cuda.read(&codes, out.codes),
-            Place::Resident {
+            TensorState::Host { .. } => Ok(()),
+            TensorState::Copied { codes, out, .. } => self.cuda.read(&codes, out.codes),
+            TensorState::Resident {
                 out,
                 scales,
                 zero_points,

@@ -5,7 +5,7 @@ use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{Applied, Plan};
 
-use super::launches::{ApplyKind, Part};
+use super::launches::{ApplyKind, GroupRange};
 use super::record;
 use crate::engine::{Chunks, Cuda, CudaError, Item};
 
@@ -49,7 +49,7 @@ impl Cuda {
             values,
             out,
             |cuda, range, values, _| {
-                let part = Part::alone(range.len());
+                let part = GroupRange::alone(range.len());
                 let at = passed.len();
                 passed.push(range.len());
                 cuda.launch_stats(values, part, with_sum, &mut records, at)
@@ -101,7 +101,7 @@ impl Cuda {
             codes,
             |cuda, range, values, codes| {
                 let work = (ApplyKind::of_plan(plan), &plans);
-                let part = Part::alone(range.len());
+                let part = GroupRange::alone(range.len());
                 cuda.launch_apply(values, part, work, codes, &mut records)
             },
         )?;

@@ -5,7 +5,7 @@ use tercet_core::search::{FloatRows, Hit, Int8Rows, Metric, Rows, TernaryRows, V
 
 use super::bar;
 use super::launches::{FLOATS, Floats, Integers, Kernel, Order, Queries, Way};
-use super::room::{Packed, Room};
+use super::room::{Packed, SearchMemory};
 use super::rows::{DeviceRows, Pitched, Storage};
 use super::scan::{Asked, Lists, Wanted, find, find_at_once};
 use crate::engine::device::Cuda;
@@ -24,7 +24,7 @@ pub(super) enum Goal {
 pub(super) struct Ask<'a> {
     pub(super) cuda: &'a mut Cuda,
     pub(super) on_device: &'a DeviceRows,
-    pub(super) room: &'a mut Room,
+    pub(super) room: &'a mut SearchMemory,
     pub(super) goal: Goal,
 }
 

@@ -7,7 +7,7 @@ use super::rows::{Pitched, Storage};
 use super::scan::{Chosen, Scan};
 use crate::engine::device::Cuda;
 use crate::engine::error::CudaError;
-use crate::engine::launch::{Argument, Grid};
+use crate::engine::launch::{Argument, LaunchGrid};
 use crate::engine::memory::DeviceBuffer;
 
 /// Maximum number of queries of a launch: of the kernels on tensor cores, and of those without.
@@ -170,7 +170,7 @@ impl Scan for Integers<'_> {
         };
         let shared = (way.shared + places * way.each) as u32;
         let most = cuda.resident_blocks(module, kernel, THREADS, shared)?;
-        let grid = Grid::strided(chosen.count, rows, THREADS, most).shared(shared);
+        let grid = LaunchGrid::strided(chosen.count, rows, THREADS, most).shared(shared);
         let mut arguments = self.kernel.rows.clone();
         arguments.extend(chosen.arguments());
         arguments.push(memory.at(queries.values));
@@ -221,7 +221,7 @@ impl Scan for Floats<'_> {
         let kernel = if self.padded == 1 { one } else { four };
         let most = cuda.resident_blocks("search_float", kernel, THREADS, 0)?;
         let each = THREADS as usize / WARP;
-        let grid = Grid::strided(chosen.count, each, THREADS, most);
+        let grid = LaunchGrid::strided(chosen.count, each, THREADS, most);
         let mut arguments = vec![values.into(), (*dim).into(), norms.as_ref().into()];
         arguments.extend(chosen.arguments());
         arguments.push(memory.at(self.values));

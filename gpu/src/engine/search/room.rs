@@ -12,9 +12,9 @@ const ALIGNMENT: usize = 16;
 /// Memory for searches of some rows. An allocation takes longer than a scan of few rows, so it is kept from one search
 /// to the next.
 #[derive(Debug, Default)]
-pub(super) struct Room(Option<DeviceBuffer<u8>>);
+pub(super) struct SearchMemory(Option<DeviceBuffer<u8>>);
 
-impl Room {
+impl SearchMemory {
     /// Returns at least so many bytes, with arbitrary values.
     pub(super) fn of(
         &mut self,

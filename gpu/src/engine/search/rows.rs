@@ -10,10 +10,10 @@ use tercet_core::{bf16, f16};
 
 use crate::engine::device::{Cuda, bytes_of};
 use crate::engine::error::CudaError;
-use crate::engine::launch::Grid;
+use crate::engine::launch::LaunchGrid;
 use crate::engine::memory::{DeviceBuffer, Pool};
 
-use super::room::Room;
+use super::room::SearchMemory;
 
 /// Bytes that are copied at a time if rows change their pitch.
 const CHUNK: usize = 8 << 20;
@@ -26,7 +26,7 @@ const CHUNK: usize = 8 << 20;
 pub struct DeviceRows {
     pub(super) count: usize,
     pub(super) storage: Storage,
-    room: Mutex<Room>,
+    room: Mutex<SearchMemory>,
 }
 
 /// The storage of rows.
@@ -85,7 +85,7 @@ impl DeviceRows {
 
     /// Returns memory for a search. Nobody waits here: searches of these rows already take turns, because each needs
     /// the engine exclusively.
-    pub(super) fn room(&self) -> MutexGuard<'_, Room> {
+    pub(super) fn room(&self) -> MutexGuard<'_, SearchMemory> {
         // An interrupted search leaves nothing that the next one reads.
         self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -191,7 +191,7 @@ impl Pitched {
         for (number, rows) in bytes.chunks(chunk * row).enumerate() {
             let count = rows.len() / row;
             let most = 8 * cuda.multiprocessors();
-            let grid = Grid::strided(count * pitch / 4, 256, 256, most);
+            let grid = LaunchGrid::strided(count * pitch / 4, 256, 256, most);
             let rows = cuda.upload(rows)?;
             let to = out.at(number * chunk * pitch);
             // SAFETY: `rows` holds `count` rows; as many of `pitch` bytes are written from `to` on, which the buffer

@@ -1,10 +1,10 @@
 //! Finds the rows that may be wanted from keys: a bar, a scan, a selection.
 
-use super::room::{Packed, Places, Room};
+use super::room::{Packed, Places, SearchMemory};
 use super::spans::rows_of;
 use crate::engine::device::{Cuda, bytes_of_mut};
 use crate::engine::error::CudaError;
-use crate::engine::launch::{Argument, Grid};
+use crate::engine::launch::{Argument, LaunchGrid};
 use crate::engine::memory::DeviceBuffer;
 
 /// Minimum and maximum number of rows whose keys determine a bar.
@@ -78,7 +78,7 @@ pub(super) type Lists = Vec<Option<Vec<u32>>>;
 /// Returns the rows that may be wanted for each query: all wanted ones, and some more.
 pub(super) fn find(
     cuda: &mut Cuda,
-    room: &mut Room,
+    room: &mut SearchMemory,
     rows: usize,
     asked: Asked,
     wanted: Wanted,
@@ -100,7 +100,7 @@ pub(super) fn find(
 /// As [`find`], but `None` for a query that more rows fit than there is room for.
 pub(super) fn find_at_once(
     cuda: &mut Cuda,
-    room: &mut Room,
+    room: &mut SearchMemory,
     rows: usize,
     asked: Asked,
     wanted: Wanted,
@@ -149,7 +149,7 @@ impl<'a, S: Scan> Search<'a, S> {
     /// Uploads the queries, with initial bars and counts.
     fn begin(
         cuda: &'a mut Cuda,
-        room: &'a mut Room,
+        room: &'a mut SearchMemory,
         rows: usize,
         asked: Asked,
         wanted: Wanted,
@@ -234,7 +234,7 @@ impl<'a, S: Scan> Search<'a, S> {
         let [k, slack] = self.wanted.arguments();
         let count = (self.sample as u32).into();
         let arguments = [keys, count, k, slack, memory.at(places.bars)];
-        let grid = Grid::new(self.lists.len() as u32, THREADS);
+        let grid = LaunchGrid::new(self.lists.len() as u32, THREADS);
         // SAFETY: there are `count` keys, which the scan has written, and a bar, of each query.
         unsafe {
             self.cuda
@@ -255,7 +255,7 @@ impl<'a, S: Scan> Search<'a, S> {
             slack,
             memory.at(places.bars),
         ];
-        let grid = Grid::new(self.lists.len() as u32, THREADS);
+        let grid = LaunchGrid::new(self.lists.len() as u32, THREADS);
         // SAFETY: of each query there are a bar, a count, and where this is more than the capacity as many candidates.
         unsafe {
             self.cuda
@@ -297,7 +297,7 @@ impl<'a, S: Scan> Search<'a, S> {
             memory.at(places.kept),
         ];
         let queries = self.lists.len();
-        let grid = Grid::new(queries as u32, THREADS);
+        let grid = LaunchGrid::new(queries as u32, THREADS);
         // SAFETY: of each query there are a count, as many candidates where these are no more than the capacity, and
         // room for rows and how many they are.
         unsafe {

@@ -4,9 +4,9 @@ use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
 use tercet_core::number::{Stats, bits};
 use tercet_core::quant::{self, Applied, Groups, Plan, QuantError};
 
-use super::Job;
+use super::TensorConversion;
 use crate::Error;
-use crate::convert::group_plans::{GroupPlans, Step};
+use crate::convert::group_plans::{GroupPlans, GroupScale};
 use crate::convert::span::{Span, refuse};
 use crate::convert::steps::ConversionSteps;
 use crate::convert::stream::{Encoder, Parts};
@@ -17,13 +17,13 @@ const BINS: usize = 4096;
 
 /// A tensor of long groups.
 pub(super) struct Long<'a, 's, H> {
-    pub(super) job: Job<'a, 's, H>,
+    pub(super) job: TensorConversion<'a, 's, H>,
     bins: Vec<MagnitudeBin>,
     settled: GroupPlans,
 }
 
 impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
-    pub(super) fn new(job: Job<'a, 's, H>) -> Self {
+    pub(super) fn new(job: TensorConversion<'a, 's, H>) -> Self {
         // More bins than required, for fewer passes over the values.
         let bins = match job.method.scratch_len(job.groups.len) {
             0 => 0,
@@ -41,7 +41,7 @@ impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
     }
 
     /// Surveys a group and decides how it is encoded.
-    fn settle(&mut self, group: usize) -> Result<(Plan, Step), Error> {
+    fn settle(&mut self, group: usize) -> Result<(Plan, GroupScale), Error> {
         let job = &mut self.job;
         let group = Span {
             source: job.source,
@@ -53,7 +53,7 @@ impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
             group,
             largest: 0,
             plan: None,
-            step: Step::default(),
+            scale: GroupScale::default(),
         };
         let report = quant::quantize(&mut survey, job.method, &mut self.bins);
         let report = report.map_err(|error| match error {
@@ -61,9 +61,9 @@ impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
             SurveyError::Host(error) => error,
         })?;
         let plan = survey.plan.expect("every group is given a plan");
-        let step = survey.step;
+        let scale = survey.scale;
         job.flushed += report.flushed;
-        Ok((plan, step))
+        Ok((plan, scale))
     }
 }
 
@@ -79,11 +79,11 @@ impl<H: ConversionSteps> Encoder for Long<'_, '_, H> {
         self.settled.groups.drain(..done);
         self.settled.first = group;
         for group in group + self.settled.groups.len()..=last {
-            let (plan, step) = self.settle(group)?;
-            self.settled.groups.push((plan, step));
-            out.extend(1, step.scale.to_le_bytes());
+            let (plan, scale) = self.settle(group)?;
+            self.settled.groups.push((plan, scale));
+            out.extend(1, scale.scale.to_le_bytes());
             if self.job.has_zero_points() {
-                out.extend(2, step.zero_point.to_le_bytes());
+                out.extend(2, scale.zero_point.to_le_bytes());
             }
         }
         let job = &mut self.job;
@@ -106,7 +106,7 @@ struct Survey<'a, 's, H> {
     /// The pattern of the largest magnitude.
     largest: u32,
     plan: Option<Plan>,
-    step: Step,
+    scale: GroupScale,
 }
 
 /// The reason why work on a group stops.
@@ -185,7 +185,7 @@ impl<H: ConversionSteps> QuantizeProblem for Survey<'_, '_, H> {
     }
 
     fn set_scale(&mut self, _: usize, scale: f32, zero_point: i8) -> Result<(), SurveyError> {
-        self.step = Step { scale, zero_point };
+        self.scale = GroupScale { scale, zero_point };
         Ok(())
     }
 }

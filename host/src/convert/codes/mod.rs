@@ -28,7 +28,7 @@ pub(super) fn quantize(
     progress: &dyn Progress,
     sink: &mut Sink<'_>,
 ) -> Result<Done, Error> {
-    let job = Job {
+    let job = TensorConversion {
         steps,
         source,
         method,
@@ -48,7 +48,7 @@ pub(super) fn quantize(
 }
 
 /// A tensor in conversion, with any groups.
-struct Job<'a, 's, H> {
+struct TensorConversion<'a, 's, H> {
     steps: &'a mut H,
     source: &'a Source<'s>,
     method: Method,
@@ -57,7 +57,7 @@ struct Job<'a, 's, H> {
     loss: Loss,
 }
 
-impl<H> Job<'_, '_, H> {
+impl<H> TensorConversion<'_, '_, H> {
     /// True if there is a third part.
     fn has_zero_points(&self) -> bool {
         self.method == Method::Affine

@@ -3,9 +3,9 @@
 use tercet_core::engine::Output;
 use tercet_core::quant::Groups;
 
-use super::Job;
+use super::TensorConversion;
 use crate::Error;
-use crate::convert::group_plans::{Step, restore};
+use crate::convert::group_plans::{GroupScale, restore};
 use crate::convert::span::Span;
 use crate::convert::steps::ConversionSteps;
 use crate::convert::stream::{Encoder, Parts};
@@ -13,7 +13,7 @@ use crate::source::{CHUNK, signed_mut};
 
 /// A tensor of short groups.
 pub(super) struct Short<'a, 's, H> {
-    pub(super) job: Job<'a, 's, H>,
+    pub(super) job: TensorConversion<'a, 's, H>,
     /// Scales of the chunk's groups.
     scales: Vec<f32>,
     /// Zero points of the chunk's groups, or empty.
@@ -21,7 +21,7 @@ pub(super) struct Short<'a, 's, H> {
 }
 
 impl<'a, 's, H: ConversionSteps> Short<'a, 's, H> {
-    pub(super) fn new(job: Job<'a, 's, H>) -> Self {
+    pub(super) fn new(job: TensorConversion<'a, 's, H>) -> Self {
         Self {
             job,
             scales: Vec::new(),
@@ -56,7 +56,7 @@ impl<H: ConversionSteps> Encoder for Short<'_, '_, H> {
         let job = &mut self.job;
         job.flushed += (job.steps).groups(chunk, Groups { count, len }, job.method, output)?;
         let (scales, zero_points) = (&self.scales, &self.zero_points);
-        let step = |number: usize| Step {
+        let step = |number: usize| GroupScale {
             scale: scales[number - group],
             zero_point: zero_points.get(number - group).copied().unwrap_or(0),
         };

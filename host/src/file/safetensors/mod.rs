@@ -14,7 +14,7 @@ use safetensors::tensor::Metadata as Header;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Part;
+use super::OutputTensor;
 use super::map::Map;
 use super::output::Output;
 use crate::Error;
@@ -237,7 +237,7 @@ impl Writer {
     pub(crate) fn new(
         mut output: Output,
         metadata: &Metadata,
-        parts: &[Part],
+        parts: &[OutputTensor],
     ) -> Result<Self, Error> {
         let width = |index: usize| width(parts[index].dtype);
         // The widest first; tensors of equal width keep their order.

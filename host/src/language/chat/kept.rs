@@ -9,7 +9,7 @@ use super::answer::CachedTokens;
 use super::session::ModelId;
 use crate::engine::FlowEngine;
 use crate::file::output::Output;
-use crate::file::{Part, safetensors};
+use crate::file::{OutputTensor, safetensors};
 use crate::language::run::Decoder;
 use crate::tensor_file::Container;
 use crate::{DType, Error, TensorFile};
@@ -119,8 +119,8 @@ impl Kept {
             code(shape.kind.wide_values()),
             DType::F32,
         ];
-        let parts: Vec<Part> = (0..5)
-            .map(|index| Part {
+        let parts: Vec<OutputTensor> = (0..5)
+            .map(|index| OutputTensor {
                 name: NAMES[index].to_owned(),
                 shape: match index {
                     0 => vec![held.tokens().len()],

@@ -13,7 +13,7 @@ use super::parameters::Parameters;
 use super::tensors::{Extras, Role, Slot};
 use super::vocabulary::{Lists, Vocabulary};
 use super::writer::Description;
-use crate::convert::{self, Action, Import, Place, Report};
+use crate::convert::{self, Action, Import, Report, TensorResult};
 use crate::dtype::DType;
 use crate::{Error, Progress, Result, TensorFile};
 
@@ -150,7 +150,7 @@ pub fn import(
                 {
                     action(Action::ByteRows)
                 }
-                _ => Place::floats_or(dtype, tensor)?,
+                _ => TensorResult::floats_or(dtype, tensor)?,
             };
             let paired = checkpoint.has_halves && slot.is_some_and(|slot| slot.is_rotated());
             place.head = paired.then_some(head_length);
@@ -185,8 +185,8 @@ fn named(error: Error, theirs: fn(&str) -> String) -> Error {
     }
 }
 
-const fn action(action: Action) -> Place {
-    Place { action, head: None }
+const fn action(action: Action) -> TensorResult {
+    TensorResult { action, head: None }
 }
 
 /// True if a type represents codes times an f16 scale exactly.

@@ -15,7 +15,7 @@ const X_SCALE: f32 = 0.01;
 
 /// The measured part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::measure) enum Part {
+pub(in crate::measure) enum PaletteStep {
     /// Values to indices and a codebook.
     Encode,
     /// Back to values.
@@ -32,13 +32,13 @@ pub(in crate::measure) struct Coded {
     codebook: Vec<i8>,
     scale: [f32; 1],
     scratch: Vec<u64>,
-    part: Part,
+    part: PaletteStep,
 }
 
 impl Coded {
     /// Returns an operation on a matrix of normal values.
     pub(in crate::measure) fn new(
-        part: Part,
+        part: PaletteStep,
         bits: u8,
         rows: usize,
         cols: usize,
@@ -58,11 +58,13 @@ impl Coded {
         let indices = this.indices.len();
         let work = match part {
             // The codebook needs the whole group before the first index.
-            Part::Encode => LeastWork::pass(values, Traffic::Narrow, values * 4 + indices)
+            PaletteStep::Encode => LeastWork::pass(values, Traffic::Narrow, values * 4 + indices)
                 .after_reading(values * 4),
-            Part::Decode => LeastWork::pass(values, Traffic::Widen, values * 4 + indices),
-            Part::MatVec => LeastWork::pass(values, Traffic::Read, indices + cols + rows * 4)
-                .with_products(values as u64, Arithmetic::Int8),
+            PaletteStep::Decode => LeastWork::pass(values, Traffic::Widen, values * 4 + indices),
+            PaletteStep::MatVec => {
+                LeastWork::pass(values, Traffic::Read, indices + cols + rows * 4)
+                    .with_products(values as u64, Arithmetic::Int8)
+            }
         };
         (work, this)
     }
@@ -98,21 +100,21 @@ impl Operation for Coded {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let (rows, cols) = (self.layout.rows(), self.layout.cols());
         match self.part {
-            Part::Encode => {
+            PaletteStep::Encode => {
                 let values = input::normals(rows * cols);
                 let mut out = self.clone();
                 clock.time(&mut || out.encode(by, &values));
                 let bits = Bits::default().with(&out.indices).with(&out.codebook);
                 bits.with_floats(&out.scale).finish()
             }
-            Part::Decode => {
+            PaletteStep::Decode => {
                 let mut out = vec![0.0; rows * cols];
                 clock.time(&mut || {
                     with_engine!(by, engine => decode(&mut engine, &self.view(), &mut out));
                 });
                 Bits::default().with_floats(&out).finish()
             }
-            Part::MatVec => {
+            PaletteStep::MatVec => {
                 let (x, mut out) = (input::codes(cols), vec![0.0; rows]);
                 clock.time(&mut || {
                     with_engine!(by, engine => matvec(&mut engine, &self.view(), &x, &mut out));
@@ -126,9 +128,9 @@ impl Operation for Coded {
         let palette = self.view();
         match self.part {
             // Devices count codes for it and the host chooses: none does it completely on the device.
-            Part::Encode => None,
-            Part::Decode => Some(Task::PaletteDecode { palette }),
-            Part::MatVec => Some(Task::PaletteMatVec {
+            PaletteStep::Encode => None,
+            PaletteStep::Decode => Some(Task::PaletteDecode { palette }),
+            PaletteStep::MatVec => Some(Task::PaletteMatVec {
                 x: input::codes(palette.layout.cols()).to_vec(),
                 x_scale: X_SCALE,
                 palette,

@@ -13,7 +13,7 @@ use crate::simd::cluster::{Change, Cluster, Packed, Scratch, Sums, TILE};
 /// other job writes to.
 #[derive(Clone, Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Job {
+pub(super) struct ThreadState {
     pub(super) scratch: Scratch,
     pub(super) sums: Sums,
     pub(super) assigned: Assigned,
@@ -56,7 +56,7 @@ impl Assignment<'_> {
     /// the sum of [`Cluster::lengths`], as i32, modulo 2⁶⁴.
     pub(super) fn run(
         &self,
-        jobs: &mut [Job],
+        jobs: &mut [ThreadState],
         labels: &mut [u32],
         distances: &mut [u32],
     ) -> Assigned {
@@ -64,17 +64,19 @@ impl Assignment<'_> {
         for job in jobs.iter_mut() {
             job.assigned = Assigned::default();
         }
-        let run = |job: &mut Job, index: usize, labels: &mut [u32], distances: &mut [u32]| {
-            let span = self.kernels.span;
-            let mut distances = distances.chunks_mut(span);
-            for (part, labels) in labels.chunks_mut(span).enumerate() {
-                let first = index * self.share + part * span;
-                let assigned = self.span(job, first, labels, distances.next().unwrap_or_default());
-                // Modulo 2⁶⁴ if distances are not written.
-                job.assigned.inertia = job.assigned.inertia.wrapping_add(assigned.inertia);
-                job.assigned.changed += assigned.changed;
-            }
-        };
+        let run =
+            |job: &mut ThreadState, index: usize, labels: &mut [u32], distances: &mut [u32]| {
+                let span = self.kernels.span;
+                let mut distances = distances.chunks_mut(span);
+                for (part, labels) in labels.chunks_mut(span).enumerate() {
+                    let first = index * self.share + part * span;
+                    let assigned =
+                        self.span(job, first, labels, distances.next().unwrap_or_default());
+                    // Modulo 2⁶⁴ if distances are not written.
+                    job.assigned.inertia = job.assigned.inertia.wrapping_add(assigned.inertia);
+                    job.assigned.changed += assigned.changed;
+                }
+            };
         let parts = chunks_mut(labels, self.share);
         if distances.is_empty() {
             share(jobs, parts, &|job, index, labels| {
@@ -87,7 +89,7 @@ impl Assignment<'_> {
             });
         }
         let mut all = Assigned::default();
-        for Job { assigned, .. } in jobs {
+        for ThreadState { assigned, .. } in jobs {
             all.inertia = all.inertia.wrapping_add(assigned.inertia);
             all.changed += assigned.changed;
         }
@@ -97,14 +99,14 @@ impl Assignment<'_> {
     /// Assigns the points from `first` on, at most a span of the kernels.
     fn span(
         &self,
-        job: &mut Job,
+        job: &mut ThreadState,
         first: usize,
         labels: &mut [u32],
         distances: &mut [u32],
     ) -> Assigned {
         let (dims, count) = (self.points.dims(), labels.len());
         let rows = &self.points.values()[first * dims..];
-        let Job {
+        let ThreadState {
             scratch,
             sums,
             found,
@@ -218,7 +220,7 @@ impl Threads {
             share: points_of(if self.alone { usize::MAX } else { VALUES }, dims),
         };
         let work = work(n, dims, centroids.len() / dims);
-        let mut jobs = vec![Job::default(); jobs(work, self.threads())];
+        let mut jobs = vec![ThreadState::default(); jobs(work, self.threads())];
         assignment.run(&mut jobs, labels, distances);
     }
 }

@@ -5,7 +5,7 @@ use tracing::trace_span;
 
 use super::super::each::chunks;
 use super::share::{share, work};
-use super::{Clusters, Job};
+use super::{Clusters, ThreadState};
 use crate::simd::cluster::{Change, TILE};
 
 impl Clusters<'_> {
@@ -24,7 +24,7 @@ impl Clusters<'_> {
             job.sums.reset(k, dims);
         }
         share(jobs, chunks(batch, TILE), &|job, _, tile: &[u32]| {
-            let Job {
+            let ThreadState {
                 scratch,
                 sums,
                 rows,

@@ -10,7 +10,7 @@ use tercet_core::cluster::{self, ClusterError, Points, Update};
 use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 use tercet_core::scalar::{self, cluster as reference};
 
-use self::assign::{Assignment, Job, Summed, few, lengths, points_of};
+use self::assign::{Assignment, Summed, ThreadState, few, lengths, points_of};
 use self::prune::{CLUSTERS, Moved, Pruned};
 use self::seed::mass;
 use self::share::{jobs, work};
@@ -51,7 +51,7 @@ pub struct Clusters<'a> {
     packed: Packed,
     /// Candidates for a seed.
     candidates: Packed,
-    jobs: Vec<Job>,
+    jobs: Vec<ThreadState>,
     /// Σ w·D² of each share of points, or empty if distances changed since.
     masses: Vec<u64>,
     /// The centroids of the labels and distances; empty if there are none.
@@ -123,7 +123,7 @@ impl Clusters<'_> {
     fn ready(&mut self, work: usize) -> usize {
         let count = jobs(work, self.threads);
         if self.jobs.len() < count {
-            self.jobs.resize_with(count, Job::default);
+            self.jobs.resize_with(count, ThreadState::default);
         }
         count
     }

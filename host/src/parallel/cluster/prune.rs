@@ -11,7 +11,7 @@ use tercet_core::engine::Assigned;
 use tracing::trace_span;
 
 use super::super::each::chunks_mut;
-use super::assign::{Assignment, Job, Summed};
+use super::assign::{Assignment, Summed, ThreadState};
 use super::share::share;
 use crate::simd::cluster::{Change, Packed, TILE};
 
@@ -73,7 +73,7 @@ impl Pruned<'_> {
     /// As [`Assignment::run`].
     pub(super) fn run(
         &self,
-        jobs: &mut [Job],
+        jobs: &mut [ThreadState],
         labels: &mut [u32],
         distances: &mut [u32],
     ) -> Assigned {
@@ -98,7 +98,7 @@ impl Pruned<'_> {
         all
     }
 
-    fn share(&self, job: &mut Job, share: &mut Share<'_>) {
+    fn share(&self, job: &mut ThreadState, share: &mut Share<'_>) {
         // Points whose own centroid moved, and others, until a tile of them is full.
         let (mut lost, mut kept) = (Gathered::default(), Gathered::default());
         for index in 0..share.labels.len() {
@@ -117,7 +117,13 @@ impl Pruned<'_> {
     }
 
     /// Assigns gathered points, to all centroids or to the moved ones.
-    fn tile(&self, job: &mut Job, share: &mut Share<'_>, gathered: &mut Gathered, to_all: bool) {
+    fn tile(
+        &self,
+        job: &mut ThreadState,
+        share: &mut Share<'_>,
+        gathered: &mut Gathered,
+        to_all: bool,
+    ) {
         let indices = gathered.take();
         if indices.is_empty() {
             return;

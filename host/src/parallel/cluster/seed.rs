@@ -8,7 +8,7 @@ use tracing::trace_span;
 
 use super::super::each::{chunks, chunks_mut, items_mut};
 use super::share::{share, work};
-use super::{Clusters, Job, part};
+use super::{Clusters, ThreadState, part};
 use crate::simd::cluster::TILE;
 
 /// Returns Σ w·D².
@@ -106,7 +106,7 @@ impl Clusters<'_> {
             &mut self.jobs[..count],
             parts,
             &|job, index, (distances, total)| {
-                let Job { scratch, found, .. } = job;
+                let ThreadState { scratch, found, .. } = job;
                 found.resize(TILE, 0);
                 *total = 0;
                 for (tile, distances) in distances.chunks_mut(TILE).enumerate() {

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::dtype::DType;
 use crate::file::output::Output;
 use crate::file::safetensors::Writer;
-use crate::file::{Part, npy};
+use crate::file::{OutputTensor, npy};
 use crate::tensor_file::Metadata;
 
 /// Number of bytes that are collected before they are written.
@@ -224,9 +224,9 @@ fn tensors(to: Destination<'_>, points: &Points, others: &[(&str, &[u64])]) -> R
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         tensors.push(((*name).to_owned(), vec![values.len()], DType::I64, bytes));
     }
-    let parts: Vec<Part> = tensors
+    let parts: Vec<OutputTensor> = tensors
         .iter()
-        .map(|(name, shape, dtype, bytes)| Part {
+        .map(|(name, shape, dtype, bytes)| OutputTensor {
             name: name.clone(),
             shape: shape.clone(),
             dtype: *dtype,

@@ -2,7 +2,7 @@
 
 use tercet_core::linear::{I8Sym, Layer, Layout};
 
-use super::half_tiles::{HalfTiles, Room};
+use super::half_tiles::{HalfTiles, Panel};
 use super::{CHUNK, HalfRows};
 use crate::simd::Backend;
 
@@ -113,7 +113,7 @@ impl HalfProduct {
         &self,
         layer: &Layer<'_>,
         x_scales: &[f32],
-        room: &mut Room,
+        room: &mut Panel,
         mut give: impl FnMut(usize, usize, &[f32]),
     ) {
         let Some(tiles) = self.tiles else { return };

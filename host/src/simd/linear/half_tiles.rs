@@ -23,7 +23,7 @@ pub(in crate::simd) struct Sixteen(pub(in crate::simd) [[i16; 2]; LANES]);
 
 /// A panel, and its results.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct Panel {
     /// Block after block, pair after pair of its columns, all rows.
     pairs: Vec<Sixteen>,
     /// Scales of a block's rows times 2²⁴, block after block, and minima, if the format has them.
@@ -39,7 +39,7 @@ pub(in crate::simd) struct HalfTiles {
     /// Rows per panel.
     rows: usize,
     /// Multiplies rows of weights, at most as many as a panel has, by all rows of activations.
-    multiply: unsafe fn(&[u8], &HalfProduct, &mut Room),
+    multiply: unsafe fn(&[u8], &HalfProduct, &mut Panel),
 }
 
 /// How a detected instruction set multiplies a block of a panel with `ROWS` rows.
@@ -65,7 +65,7 @@ pub(in crate::simd) fn multiply<S, C, const ROWS: usize, const BYTES: usize>(
     set: S,
     bytes: &[u8],
     x: &HalfProduct,
-    room: &mut Room,
+    room: &mut Panel,
 ) where
     S: HalfTile<ROWS>,
     C: Codes<32, BYTES>,
@@ -107,7 +107,7 @@ pub(in crate::simd) fn multiply<S, C, const ROWS: usize, const BYTES: usize>(
 fn pack<C: Codes<32, BYTES>, const ROWS: usize, const BYTES: usize>(
     bytes: &[u8],
     blocks: usize,
-    room: &mut Room,
+    room: &mut Panel,
 ) {
     let min_at = const { C::FORMAT.min_offset() };
     let scale_at = const { C::FORMAT.scale_offset() };
@@ -156,7 +156,7 @@ impl HalfTiles {
     /// Returns the functions for panels of so many rows.
     pub(in crate::simd) const fn new(
         rows: usize,
-        multiply: unsafe fn(&[u8], &HalfProduct, &mut Room),
+        multiply: unsafe fn(&[u8], &HalfProduct, &mut Panel),
     ) -> Self {
         Self { rows, multiply }
     }
@@ -171,7 +171,7 @@ impl HalfTiles {
         bytes: &[u8],
         row: usize,
         x: &HalfProduct,
-        room: &mut Room,
+        room: &mut Panel,
         mut found: impl FnMut(usize, usize, &[f64]),
     ) {
         for (panel, bytes) in bytes.chunks(self.rows * row).enumerate() {

@@ -146,20 +146,20 @@ macro_rules! by_halves {
 
             use $crate::simd::blocks::codes::{self, Codes};
             use $crate::simd::linear::half_product::HalfProduct;
-            use $crate::simd::linear::half_tiles::{HalfTiles, Room};
+            use $crate::simd::linear::half_tiles::{HalfTiles, Panel};
 
             #[target_feature(enable = $features)]
             fn multiply<C: Codes<32, BYTES>, const BYTES: usize>(
                 bytes: &[u8],
                 x: &HalfProduct,
-                room: &mut Room,
+                room: &mut Panel,
             ) {
                 let set = <$set>::here();
                 $crate::simd::linear::half_tiles::multiply::<_, C, $panel, BYTES>(
                     set, bytes, x, room,
                 );
             }
-            let multiply: unsafe fn(&[u8], &HalfProduct, &mut Room) = match format {
+            let multiply: unsafe fn(&[u8], &HalfProduct, &mut Panel) = match format {
                 Format::Q8_0 => multiply::<codes::Q8_0, 34>,
                 Format::Q4_0 => multiply::<codes::Q4_0, 18>,
                 Format::Q4_1 => multiply::<codes::Q4_1, 20>,

@@ -33,7 +33,7 @@ type NormGradient =
 
 /// Computes the gradient of a matrix, as
 /// [`TrainEngine::weight_gradient`](tercet_core::engine::TrainEngine::weight_gradient), in memory that grows as needed.
-type Weights = unsafe fn(&[f32], &Inputs<'_>, &mut Room, &mut [i64]) -> bool;
+type Weights = unsafe fn(&[f32], &Inputs<'_>, &mut GradientScratch, &mut [i64]) -> bool;
 
 /// Does [`AttentionGradient::head_by`].
 type Attention = unsafe fn(
@@ -45,7 +45,7 @@ type Attention = unsafe fn(
 
 /// Scratch for gradients of matrices.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct GradientScratch {
     /// Pairs of rows of input codes.
     inputs: Vec<i32>,
     /// Pairs of codes of gradients, for some outputs.
@@ -75,7 +75,12 @@ macro_rules! steps {
     ($name:ident, $module:ident, $features:literal) => {
         pub(super) const $name: Steps = {
             #[target_feature(enable = $features)]
-            fn weights(dy: &[f32], x: &Inputs<'_>, room: &mut Room, sums: &mut [i64]) -> bool {
+            fn weights(
+                dy: &[f32],
+                x: &Inputs<'_>,
+                room: &mut GradientScratch,
+                sums: &mut [i64],
+            ) -> bool {
                 weights::gradient($module::Pairs::here(), dy, x, room, sums)
             }
 
@@ -146,7 +151,7 @@ impl super::Backend {
         self,
         dy: &[f32],
         x: &Inputs<'_>,
-        room: &mut Room,
+        room: &mut GradientScratch,
         sums: &mut [i64],
     ) -> Option<bool> {
         let weights = self.kernels().train.weights?;

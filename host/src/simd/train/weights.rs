@@ -3,7 +3,7 @@
 
 use tercet_core::train::{Inputs, WEIGHT_CEILING, WEIGHT_FLOOR, code, exponent};
 
-use super::Room;
+use super::GradientScratch;
 
 /// Outputs that are quantized together, because they are adjacent.
 const STRIP: usize = 16;
@@ -41,7 +41,7 @@ pub(super) fn gradient<P: PairProducts>(
     products: P,
     dy: &[f32],
     x: &Inputs<'_>,
-    room: &mut Room,
+    room: &mut GradientScratch,
     sums: &mut [i64],
 ) -> bool {
     let (rows, cols) = (x.scales.len(), x.cols());

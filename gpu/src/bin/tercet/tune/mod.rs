@@ -87,11 +87,11 @@ struct Summary {
 #[derive(Debug, Serialize)]
 struct Choices {
     operation: Operation,
-    steps: Vec<Step>,
+    steps: Vec<Threshold>,
 }
 
 #[derive(Debug, Serialize)]
-struct Step {
+struct Threshold {
     /// Minimum number of elements.
     elements: u64,
     engine: Engine,
@@ -177,7 +177,7 @@ fn choices(costs: &Costs) -> Vec<Choices> {
         operation,
         steps: tune::crossings(costs, operation)
             .into_iter()
-            .map(|(elements, engine)| Step { elements, engine })
+            .map(|(elements, engine)| Threshold { elements, engine })
             .collect(),
     });
     all.collect()

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{CudasClusters, Shard};
 use crate::engine::cluster::points::{THREADS, count};
 use crate::engine::cluster::steps::{faded, moved};
-use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Graph, Grid};
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Graph, LaunchGrid};
 
 /// The kernel that adds devices' tables.
 const ADD: (&str, &str) = ("reduce", "reduce_sum");
@@ -173,7 +173,7 @@ fn add(
             u32::from(running).into(),
             out,
         ];
-        let grid = Grid::strided(cells, 256, THREADS, 1 << 16);
+        let grid = LaunchGrid::strided(cells, 256, THREADS, 1 << 16);
         // SAFETY: there are as many cells from where `own` points on, in each of the other devices' parts, and in what
         // is written, which nothing else uses.
         unsafe { cuda.launch(module, kernel, grid, &arguments) }?;

@@ -101,7 +101,7 @@ pub(in crate::simd) fn q4_0(values: &[f32], out: &mut [u8]) -> usize {
     )
 }
 
-type Step = [[f32; 32]; STEP];
+type StepValues = [[f32; 32]; STEP];
 
 /// Runs a format's steps. `scales` returns the blocks' largest magnitudes and scales; `put` writes a block's codes for
 /// a scale's reciprocal (0 for a block of zeros).
@@ -110,12 +110,12 @@ type Step = [[f32; 32]; STEP];
 fn steps<const BYTES: usize>(
     values: &[f32],
     out: &mut [u8],
-    scales: impl Fn(&Step) -> (__m256, __m256),
+    scales: impl Fn(&StepValues) -> (__m256, __m256),
     put: impl Fn([__m256; 4], __m256, &mut [u8]),
 ) -> usize {
     let (values, rest) = values.as_chunks::<32>().0.as_chunks::<STEP>();
     let (out, rest_out) = out.as_chunks_mut::<BYTES>().0.as_chunks_mut::<STEP>();
-    let step = |values: &Step, out: &mut [[u8; BYTES]]| {
+    let step = |values: &StepValues, out: &mut [[u8; BYTES]]| {
         let (largest, scale) = scales(values);
         // 2⁻¹⁰⁰: from here on a scale and its reciprocal are normal.
         let tiny = _mm256_castps_si256(_mm256_set1_ps(f32::from_bits(27 << 23)));
@@ -179,7 +179,7 @@ fn four(values: &[f32; 32]) -> [__m256; 4] {
 /// Returns a vector per block, by joining two at a time.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn vectors(values: &Step, join: impl Fn(__m256, __m256) -> __m256i) -> [__m256i; STEP] {
+fn vectors(values: &StepValues, join: impl Fn(__m256, __m256) -> __m256i) -> [__m256i; STEP] {
     let mut vectors = [_mm256_setzero_si256(); STEP];
     for (vector, values) in vectors.iter_mut().zip(values) {
         Ahead::STREAM.ask(values.as_ptr());

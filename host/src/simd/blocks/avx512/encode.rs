@@ -90,7 +90,7 @@ pub(in crate::simd) fn q4_0(values: &[f32], out: &mut [u8]) -> usize {
     )
 }
 
-type Step = [[f32; 32]; STEP];
+type StepValues = [[f32; 32]; STEP];
 
 /// Runs a format's steps. `scales` returns the blocks' largest magnitudes and scales; `put` writes a block's codes for
 /// a scale's reciprocal (0 for a block of zeros).
@@ -99,12 +99,12 @@ type Step = [[f32; 32]; STEP];
 fn steps<const BYTES: usize>(
     values: &[f32],
     out: &mut [u8],
-    scales: impl Fn(&Step) -> (__m512, __m512),
+    scales: impl Fn(&StepValues) -> (__m512, __m512),
     put: impl Fn([__m512; 2], __m512, &mut [u8]),
 ) -> usize {
     let (values, rest) = values.as_chunks::<32>().0.as_chunks::<STEP>();
     let (out, rest_out) = out.as_chunks_mut::<BYTES>().0.as_chunks_mut::<STEP>();
-    let step = |values: &Step, out: &mut [[u8; BYTES]]| {
+    let step = |values: &StepValues, out: &mut [[u8; BYTES]]| {
         let (largest, scale) = scales(values);
         // 2⁻¹⁰⁰: from here on a scale and its reciprocal are normal.
         let tiny = _mm512_castps_si512(_mm512_set1_ps(f32::from_bits(27 << 23)));
@@ -162,7 +162,7 @@ fn pair(values: &[f32; 32]) -> [__m512; 2] {
 /// Returns a vector per block.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn vectors(values: &Step, of: impl Fn(__m512, __m512) -> __m512i) -> [__m512i; STEP] {
+fn vectors(values: &StepValues, of: impl Fn(__m512, __m512) -> __m512i) -> [__m512i; STEP] {
     let mut vectors = [_mm512_setzero_si512(); STEP];
     for (vector, values) in vectors.iter_mut().zip(values) {
         Ahead::STREAM.ask(values.as_ptr());
@@ -176,7 +176,7 @@ fn vectors(values: &Step, of: impl Fn(__m512, __m512) -> __m512i) -> [__m512i; S
 /// Returns the larger of the magnitudes of a block's halves.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn magnitudes(values: &Step) -> [__m512i; STEP] {
+fn magnitudes(values: &StepValues) -> [__m512i; STEP] {
     let magnitude = _mm512_set1_epi32(i32::MAX);
     vectors(values, |a, b| {
         _mm512_max_epi32(
