@@ -2,14 +2,21 @@
 # All features of core together on every kind of target, and alone where it means something there: checked and not linked, since images of
 # firmware/ are built from the same sources. Without any, and with `dsp` alone, `matrix` links core for every target; `std` alone is what
 # conformance.sh runs, and a feature alone on a desk is linted (`clippy:features`). features.sh host: what a desktop's library gives without
-# any.
+# any, and with candle's tensors, which are 130 crates that no other step builds.
 . .ci/lib.sh
 
 if [[ ${1:-} == host ]]; then
     # An operation has its kernels by one feature, or else core's loops: between no feature and all of them there is nothing else.
-    printed=target/ci/features-host.txt
-    cargo run --locked -q -p tercet-host --no-default-features --example conformance_threads >"$printed"
-    note "$(grep -vc '^#' "$printed") digests agree"
+    digests=target/ci/features-host.txt
+    cargo run --locked -q -p tercet-host --no-default-features --example conformance_threads >"$digests"
+
+    # Clippy in the compiler's place lints what is tested: checking all of candle once more would take as long as building it.
+    printed=target/ci/features-candle.txt
+    export CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ RUSTC_WORKSPACE_WRAPPER=clippy-driver
+    for kind in --lib --doc; do
+        cargo test --locked -p tercet-host --no-default-features --features candle,clustering "$kind" tensors
+    done | tee "$printed"
+    note "$(grep -vc '^#' "$digests") digests agree, $(tests_in "$printed") tests"
     exit
 fi
 

@@ -54,6 +54,8 @@ pub mod simd;
 mod source;
 #[cfg(feature = "files")]
 mod tensor_file;
+#[cfg(feature = "candle")]
+pub mod tensors;
 #[cfg(feature = "train")]
 pub mod train;
 pub mod weights;
