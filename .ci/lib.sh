@@ -194,7 +194,7 @@ device_tests() {
 }
 
 # The modules of those that stand above the engine, and launch no kernel of their own.
-above=(cuda_batch:: cuda_cache:: cuda_cluster_calls:: cuda_dispatch:: cuda_driver:: cuda_room:: cuda_observe::)
+above=(cuda_batch:: cuda_cluster_calls:: cuda_dispatch:: cuda_driver:: cuda_room:: cuda_observe::)
 
 # tests_above: those.
 tests_above() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The shared pool's free list, and the GPU crate's queue and cache, under loom: every order of their steps that the memory model allows.
+# The shared pool's free list, and the GPU crate's queue, under loom: every order of their steps that the memory model allows.
 . .ci/lib.sh
 
 # Its own folder: the flag would rebuild everything else.

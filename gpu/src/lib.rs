@@ -6,10 +6,9 @@
 //! |---|---|
 //! | [`AnyEngine`] | one type for any of the engines |
 //! | [`batch`] | groups small requests of one kind into one launch, for every engine |
-//! | [`cache`] | keeps tensors on a device, and on the host after the device drops them |
 //! | [`dispatch`] | chooses the engine of each call, CPU or device, by its cost on this machine; with or without the feature `cuda` |
 //! | `engine` | the engine on CUDA devices; needs the feature `cuda`, which is on by default |
-//! | [`observe`] | counters, gauges and histograms of all of these, for Prometheus, Grafana or a program's own recorder |
+//! | [`observe`] | counters, gauges and histograms of all of these, for Prometheus and Grafana, by any recorder of the crate `metrics` |
 //! | [`trace`] | records which work ran when, on CPU threads and devices, for a trace viewer |
 //!
 //! Building needs no part of CUDA. Running needs only the driver, version 11.8 or later. Without a driver the engine
@@ -28,7 +27,6 @@
 
 mod any;
 pub mod batch;
-pub mod cache;
 pub mod dispatch;
 #[cfg(feature = "cuda")]
 pub mod engine;

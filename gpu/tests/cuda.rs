@@ -4,7 +4,6 @@
 mod cuda_activations;
 mod cuda_batch;
 mod cuda_block;
-mod cuda_cache;
 mod cuda_cluster;
 mod cuda_cluster_calls;
 mod cuda_conformance;

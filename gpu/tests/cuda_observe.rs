@@ -3,10 +3,11 @@
 use crate::support::child;
 use crate::support::cluster::{Cloud, options, points, run, with_scalar};
 use crate::support::cudas::{clustered, cudas, devices_with_nccl};
+use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::Value;
 use tercet_core::cluster::{Init, Points, Update};
 use tercet_gpu::engine::{Cuda, CudaOptions, Exchange};
-use tercet_gpu::observe::{FAMILIES, Registry};
+use tercet_gpu::observe::FAMILIES;
 use tercet_gpu::trace::Recorder;
 
 /// The value of a line of a text.
@@ -23,7 +24,7 @@ fn a_device_s_figures_are_what_it_was_given() {
     let Some(_device) = devices_with_nccl() else {
         return;
     };
-    let registry = Registry::new();
+    let registry = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&registry, || {
         let options = CudaOptions {
             memory: Some(1 << 20),
@@ -38,7 +39,7 @@ fn a_device_s_figures_are_what_it_was_given() {
         let stats = cuda.memory().unwrap().bytes;
         drop(there);
 
-        let text = registry.to_prometheus();
+        let text = registry.handle().render();
         let of = |name: &str| value(&text, &format!("tercet_device_{name}{{device=\"0\"}}"));
         assert_eq!(of("memory_capacity_bytes"), f64::from(1 << 20));
         assert_eq!(of("memory_high_water_bytes"), stats.high_water as f64);
@@ -78,7 +79,7 @@ fn collectives_stand_on_the_rows_of_all_devices_that_meet() {
     };
     // Before any engine is made.
     let recorder = Recorder::start().unwrap();
-    let registry = Registry::new();
+    let registry = PrometheusBuilder::new().build_recorder();
     let values = points(Cloud::Groups, 48, 5, 1);
     let points = Points::new(&values, 5).unwrap();
     let expected = with_scalar(points, 4, Update::Mean, |problem| {
@@ -112,7 +113,7 @@ fn collectives_stand_on_the_rows_of_all_devices_that_meet() {
         })
         .collect()
     };
-    let text = registry.to_prometheus();
+    let text = registry.handle().render();
     for name in ["reduce scatter", "all gather"] {
         let rows = [0, 1, 2].map(|device| row(device, name));
         assert!(!rows[0].is_empty(), "{name}");

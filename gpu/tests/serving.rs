@@ -1,5 +1,4 @@
-//! What serves many requests, in one binary, and needs no device: the queue, the cache, and what is recorded of them.
+//! What serves many requests, in one binary, and needs no device: the queue, and what is recorded of it.
 
 mod batch;
-mod cache;
 mod observe;

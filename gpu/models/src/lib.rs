@@ -1,4 +1,4 @@
-//! The queue and the cache of `tercet-gpu`, compiled once more for loom: their own sources, and their models beside them.
+//! The queue of `tercet-gpu`, compiled once more for loom: its own sources, and its models beside them.
 //!
 //! `tercet-gpu` itself takes minutes to build with loom's flag, for crates that no model needs. Without the flag this is empty.
 #![cfg(all(test, loom))]
@@ -12,8 +12,6 @@
 
 #[path = "../../src/batch/mod.rs"]
 mod batch;
-#[path = "../../src/cache/mod.rs"]
-mod cache;
 #[path = "../../src/observe/mod.rs"]
 mod observe;
 #[path = "../../src/sync.rs"]

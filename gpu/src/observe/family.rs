@@ -1,7 +1,6 @@
 //! The names of all recorded figures.
 
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Unit};
-use serde::Serialize;
 
 /// Counters, gauges or histograms with one name, which differ by their labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +18,7 @@ pub struct Family {
 }
 
 /// The kind of a family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Only increases.
     Counter,
@@ -158,38 +156,6 @@ families! {
         "Panics of the work";
     QUEUE_HELPED: Counter Count "tercet_queue_helped_total" ["queue"],
         "Batches that a worker took over from one that was late";
-
-    CACHE_GETS: Counter Count "tercet_cache_gets_total" ["cache", "result"],
-        "Calls by where they found their value: on the device, on the host, with another call, or nowhere";
-    CACHE_FAILURES: Counter Count "tercet_cache_failures_total" ["cache"],
-        "Computings and uploads that failed or panicked";
-    CACHE_EVICTIONS: Counter Count "tercet_cache_evictions_total" ["cache"],
-        "Values that left the device for want of room";
-    CACHE_DEMOTIONS: Counter Count "tercet_cache_demotions_total" ["cache"],
-        "Values that were downloaded as they left the device";
-    CACHE_DROPPED: Counter Count "tercet_cache_dropped_total" ["cache"],
-        "Values that left the host, and so the cache, for want of room";
-    CACHE_LOST: Counter Count "tercet_cache_lost_total" ["cache"],
-        "Values that could not be downloaded";
-    CACHE_EXPIRED: Counter Count "tercet_cache_expired_total" ["cache"],
-        "Values that were too old";
-    CACHE_BYTES: Gauge Bytes "tercet_cache_bytes" ["cache", "tier"],
-        "Bytes of values in a tier";
-    CACHE_HIGH_WATER: Gauge Bytes "tercet_cache_bytes_high_water" ["cache", "tier"],
-        "The most bytes that were in a tier";
-    CACHE_CAPACITY: Gauge Bytes "tercet_cache_capacity_bytes" ["cache", "tier"],
-        "Bytes that a tier may hold";
-    CACHE_UNKEPT: Counter Count "tercet_cache_unkept_total" ["cache", "tier"],
-        "Values that a tier had no room for";
-
-    POOL_IN_USE: Gauge Count "tercet_pool_in_use" ["pool"],
-        "Items or bytes of a pool in use";
-    POOL_HIGH_WATER: Gauge Count "tercet_pool_high_water" ["pool"],
-        "The most that were in use at once";
-    POOL_CAPACITY: Gauge Count "tercet_pool_capacity" ["pool"],
-        "The most that can be in use at once";
-    POOL_REFUSED: Counter Count "tercet_pool_refused_total" ["pool"],
-        "Requests that a pool had no room for";
 
     #[cfg(feature = "cuda")]
     DEVICE_BYTES: Gauge Bytes "tercet_device_memory_bytes" ["device"],

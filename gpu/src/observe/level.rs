@@ -1,26 +1,13 @@
-//! Gauges of how full a pool is.
+//! Gauges of how full something is.
 
 use metrics::{Counter, Gauge};
 use tercet_core::pool::Stats;
 
-use super::family::{Family, counter, gauge, of};
+use super::family::{Family, counter, gauge};
 
-/// Gauges of a pool: current use, highest use, and capacity; and a counter of how often there was no room.
-///
-/// Pools of `tercet_core` have their own counts and know no recorder: call [`Level::show`] with their [`Stats`] at any
-/// time.
-///
-/// ```
-/// use tercet_core::pool::Stats;
-/// use tercet_gpu::observe::{Level, Registry};
-///
-/// let registry = Registry::new();
-/// let level = metrics::with_local_recorder(&registry, || Level::pool("frames"));
-/// level.show(&Stats { capacity: 8, in_use: 3, high_water: 5, failures: 1 });
-/// assert!(registry.to_prometheus().contains("tercet_pool_high_water{pool=\"frames\"} 5"));
-/// ```
+/// Gauges of current use, highest use and capacity, and a counter of how often there was no room.
 #[derive(Debug)]
-pub struct Level {
+pub(crate) struct Level {
     in_use: Gauge,
     high_water: Gauge,
     capacity: Gauge,
@@ -28,13 +15,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// Returns the gauges of a pool with this name: `tercet_pool_…`.
-    pub fn pool(name: &str) -> Self {
-        let families = [of::POOL_IN_USE, of::POOL_HIGH_WATER, of::POOL_CAPACITY];
-        Self::of(families, of::POOL_REFUSED, &[name])
-    }
-
-    /// Returns gauges of other families: in use, high water, capacity; refused.
+    /// Returns the gauges of these families: in use, high water, capacity; refused.
     pub(crate) fn of(gauges: [Family; 3], refused: Family, labels: &[&str]) -> Self {
         let [in_use, high_water, capacity] = gauges.map(|family| gauge(&family, labels));
         Self {
@@ -45,9 +26,9 @@ impl Level {
         }
     }
 
-    /// Records how full the pool is now.
+    /// Records how full it is now.
     #[inline]
-    pub fn show(&self, stats: &Stats) {
+    pub(crate) fn show(&self, stats: &Stats) {
         self.in_use.set(stats.in_use as f64);
         self.high_water.set(stats.high_water as f64);
         self.capacity.set(stats.capacity as f64);

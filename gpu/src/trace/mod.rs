@@ -1,7 +1,7 @@
 //! Records one timeline of CPU threads and devices, for Perfetto or Chrome's `about:tracing`.
 //!
 //! For the whole process, [`Recorder::start`] records the spans ([`tracing`]) of `tercet-host`'s flows and engines, of
-//! a dispatcher's calls, a queue's batches and a cache's copies. Every CUDA engine made from then on marks the work
+//! a dispatcher's calls and a queue's batches. Every CUDA engine made from then on marks the work
 //! that it queues: kernels, copies in, copies out, and common work of several devices (NCCL's collectives, on each
 //! device's row of kernels). [`Recorder::write`] writes it as JSON in Chrome's trace event format, which
 //! <https://ui.perfetto.dev> opens.

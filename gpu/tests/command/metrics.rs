@@ -32,16 +32,13 @@ fn a_file_of_metrics_has_what_the_command_did() {
     );
     assert!(text.starts_with("# HELP tercet_"), "{text}");
 
-    folder.ok(&kmeans(&["--metrics", "m.json"]));
-    let text = std::fs::read_to_string(folder.path("m.json")).unwrap();
-    let json: Value = serde_json::from_str(&text).unwrap();
-    let families = json["families"].as_array().unwrap();
-    let elements = families
-        .iter()
-        .find(|it| it["name"] == "tercet_elements_total");
-    let series = &elements.unwrap()["series"][0];
-    assert_eq!(series["labels"]["operation"], "kmeans");
-    assert_eq!(series["value"], 8 * 512);
+    let elements = text
+        .lines()
+        .find(|line| line.starts_with("tercet_elements_total"));
+    assert!(
+        elements.unwrap().ends_with(&format!(" {}", 8 * 512)),
+        "{text}"
+    );
 }
 
 #[test]

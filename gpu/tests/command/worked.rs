@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
 use tercet_host::simd::{Backend, taken};
 
 use super::support::{Folder, noise};
@@ -73,15 +72,15 @@ pub(crate) struct Worked {
 impl Worked {
     /// Of a command that is to run well.
     fn of(folder: &Folder, command: &str, more: &[&str]) -> Self {
-        for old in ["o.gguf", "o.safetensors", "m.json"] {
+        for old in ["o.gguf", "o.safetensors", "m.prom"] {
             let _ = std::fs::remove_file(folder.path(old));
         }
         let mut arguments: Vec<&str> = command.split(' ').collect();
         arguments.extend(more);
-        arguments.extend(["--explain", "--metrics", "m.json"]);
+        arguments.extend(["--explain", "--metrics", "m.prom"]);
         let run = folder.run(&arguments);
         assert_eq!(run.code, Some(0), "{arguments:?}: {run:?}");
-        let found = Self::read(folder, "m.json", &run.err);
+        let found = Self::read(folder, "m.prom", &run.err);
         let one = command == DEMO || found.named.len() == 1;
         assert!(one, "{command} {more:?}: {found:?}");
         let told: BTreeSet<String> = found.named.iter().cloned().collect();
@@ -92,7 +91,6 @@ impl Worked {
     /// As a file of metrics has it, and an explanation.
     pub(crate) fn read(folder: &Folder, name: &str, explained: &str) -> Self {
         let text = std::fs::read_to_string(folder.path(name)).unwrap();
-        let json: Value = serde_json::from_str(&text).unwrap();
         let chosen = (explained.lines())
             .filter(|line| line.contains("  chosen: "))
             .filter_map(|line| line.split_whitespace().next());
@@ -102,21 +100,27 @@ impl Worked {
             launched: 0,
             kernels: BTreeMap::new(),
         };
-        for family in json["families"].as_array().unwrap() {
-            for series in family["series"].as_array().unwrap() {
-                let label = |name: &str| series["labels"][name].as_str().unwrap_or("").to_owned();
-                match family["name"].as_str().unwrap() {
-                    "tercet_call_seconds" => found.named.push(label("engine")),
-                    "tercet_kernels_total" => {
-                        let other = usize::from(label("thread") == "other");
-                        let count = series["value"].as_u64().unwrap();
-                        found.kernels.entry(label("set")).or_default()[other] += count;
-                    }
-                    "tercet_device_queued_total" if label("what") == "kernel" => {
-                        found.launched += series["value"].as_u64().unwrap();
-                    }
-                    _ => {}
+        for line in text.lines().filter(|line| line.starts_with("tercet_")) {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            let (family, labels) = series.split_once('{').unwrap_or((series, ""));
+            let label = |name: &str| {
+                let rest = labels
+                    .split_once(&format!("{name}=\""))
+                    .unwrap_or_default()
+                    .1;
+                rest.split('"').next().unwrap().to_owned()
+            };
+            let count = || value.parse::<u64>().unwrap();
+            match family {
+                "tercet_call_seconds_count" => found.named.push(label("engine")),
+                "tercet_kernels_total" => {
+                    let other = usize::from(label("thread") == "other");
+                    found.kernels.entry(label("set")).or_default()[other] += count();
                 }
+                "tercet_device_queued_total" if label("what") == "kernel" => {
+                    found.launched += count();
+                }
+                _ => {}
             }
         }
         found

@@ -23,7 +23,7 @@ fn thrice(folder: &Folder, arguments: &[&str], outputs: &[&str]) -> Option<Value
             [] if !takes_force(arguments) => forced("", &["--force", "--json"]),
             _ => vec!["--force", "--json"],
         };
-        let metrics = format!("{}.json", runs.len());
+        let metrics = format!("{}.prom", runs.len());
         let _ = std::fs::remove_file(folder.path(&metrics));
         let more = ["--explain", "--metrics", &metrics];
         let arguments = [arguments, choice, &force, &more].concat();

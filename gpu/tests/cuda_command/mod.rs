@@ -31,7 +31,7 @@ fn on_device(folder: &Folder, arguments: &[&str], switches: &str) -> Option<Run>
 
 /// As [`on_device`], a command whose metrics name the device if kernels were launched, and else not.
 fn worked(folder: &Folder, arguments: &[&str], switches: &str) -> Option<Run> {
-    let metrics = "worked.json";
+    let metrics = "worked.prom";
     let _ = std::fs::remove_file(folder.path(metrics));
     let arguments = [arguments, &["--metrics", metrics]].concat();
     let run = on_device(folder, &arguments, switches)?;

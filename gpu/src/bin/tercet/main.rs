@@ -91,7 +91,7 @@ struct Cli {
     #[arg(long, global = true, display_order = 901, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Write counters (calls, times, bytes, by operation and engine; a device's kernels, copies and memory) to a new
-    /// file: JSON if its name ends in .json, else Prometheus text
+    /// file, as Prometheus text
     #[arg(long, global = true, display_order = 902, value_name = "FILE")]
     metrics: Option<PathBuf>,
     /// Report on stderr where the time goes, by operation, engine and what limits them, and the one change that would

@@ -1,9 +1,9 @@
 //! `--metrics FILE`: writes the counters.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use tercet_gpu::observe::Registry;
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use tercet_gpu::observe::{LATENCIES, SIZES};
 use tercet_host::file::output::Output;
 use tercet_host::simd::taken;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// Figures to be written.
 pub(crate) struct Metrics {
-    registry: Registry,
+    recorded: PrometheusHandle,
     path: PathBuf,
 }
 
@@ -25,12 +25,12 @@ impl Metrics {
             )));
         }
         Ok(Self {
-            registry: Registry::install().map_err(Failure::new)?,
+            recorded: install().map_err(Failure::new)?,
             path: path.to_owned(),
         })
     }
 
-    /// Writes the figures: as JSON if the file's name says so, else as Prometheus text.
+    /// Writes the figures as Prometheus text.
     pub(crate) fn write(self) -> Result<(), Failure> {
         // The instruction sets whose kernels worked, if the build counts them.
         for taken in taken() {
@@ -41,15 +41,17 @@ impl Metrics {
                 }
             }
         }
-        let json = self.path.extension().and_then(OsStr::to_str) == Some("json");
-        let text = if json {
-            self.registry.to_json() + "\n"
-        } else {
-            self.registry.to_prometheus()
-        };
         let mut output = Output::create(&self.path, [], false)?;
-        output.write(text.as_bytes())?;
+        output.write(self.recorded.render().as_bytes())?;
         output.finish()?;
         Ok(())
     }
+}
+
+/// Records all figures of this process from now on, in the buckets of the dashboard.
+fn install() -> Result<PrometheusHandle, BuildError> {
+    PrometheusBuilder::new()
+        .set_buckets(&SIZES)?
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &LATENCIES)?
+        .install_recorder()
 }

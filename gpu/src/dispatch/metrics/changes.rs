@@ -172,7 +172,7 @@ fn less_of(bound: Option<Bound>, predicted: &Prediction, job: &Job) -> Option<(f
         Bound::Transfer => Some((
             predicted.transfer / total,
             format!(
-                "calls of {elements} elements mostly copy: keep data resident (`cache::Cache`)"
+                "calls of {elements} elements mostly copy: keep the data on the device (`Dispatcher::resident_points` and its like)"
             ),
         )),
         // Only the caller knows what fewer bytes or less work would save: at most the time beyond the other parts.

@@ -7,7 +7,6 @@ mod counters;
 mod flights;
 mod interval;
 mod monitor;
-mod prometheus;
 mod recorder;
 #[cfg(test)]
 mod tests;

@@ -72,37 +72,11 @@ fn totals_are_the_sums_of_the_engines() {
 }
 
 #[test]
-fn json_and_prometheus_hold_the_same_figures() {
+fn json_holds_the_figures() {
     let metrics = counted();
     let json: serde_json::Value = serde_json::from_str(&metrics.to_json()).unwrap();
     assert_eq!(json["calls"], 11);
     assert_eq!(json["engines"][0]["operation"], "decode");
     assert_eq!(json["engines"][0]["engine"], "scalar");
     assert_eq!(json["engines"][0]["flows"], 1);
-    let text = metrics.to_prometheus();
-    for line in [
-        r#"tercet_call_seconds_bucket{operation="decode",engine="simd",le="0.000001"} 0"#,
-        r#"tercet_call_seconds_bucket{operation="decode",engine="simd",le="0.000004"} 5"#,
-        r#"tercet_call_seconds_bucket{operation="decode",engine="simd",le="+Inf"} 5"#,
-        r#"tercet_call_seconds_count{operation="decode",engine="threads"} 4"#,
-        r#"tercet_flow_seconds_count{operation="decode",engine="scalar"} 1"#,
-        r#"tercet_off_seconds_count{operation="decode",engine="scalar"} 1"#,
-        r#"tercet_off_seconds_count{operation="decode",engine="threads"} 4"#,
-        r#"tercet_elements_total{operation="decode",engine="threads"} 40"#,
-        r#"tercet_failures_total{operation="decode",engine="cuda"} 1"#,
-        "tercet_refused_total 1",
-    ] {
-        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
-    }
-    // Every family has its head, and every line is a comment or a name and a number.
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let (name, value) = line.rsplit_once(' ').unwrap();
-        assert!(value.parse::<f64>().is_ok(), "{line}");
-        let family = name.split('{').next().unwrap();
-        let family = ["_bucket", "_sum", "_count"]
-            .iter()
-            .find_map(|end| family.strip_suffix(end))
-            .unwrap_or(family);
-        assert!(text.contains(&format!("# TYPE {family} ")), "{line}");
-    }
 }

@@ -108,7 +108,10 @@ fn what_mostly_crosses_is_to_stay() {
     let report = report(Engine::Cuda, cost);
     assert_eq!(report.bound, Some(Bound::Transfer));
     let (text, saves) = change(&report);
-    assert!(text.contains("mostly copy: keep data resident"), "{text}");
+    assert!(
+        text.contains("mostly copy: keep the data on the device"),
+        "{text}"
+    );
     // A millisecond of copies, 5 µs of memory, one of starting.
     assert!((saves - 1000.0 / 1006.0).abs() < 1e-6, "{saves}");
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use metrics_exporter_prometheus::PrometheusBuilder;
 use tercet_core::block::Format;
 use tercet_core::engine::BlockEngine;
 use tercet_core::scalar::Scalar;
@@ -9,15 +10,15 @@ use tercet_host::parallel::Threads;
 
 use super::with_device;
 use crate::dispatch::{Dispatcher, Settings};
-use crate::observe::{Registry, counter, histogram, of};
+use crate::observe::{counter, histogram, of};
 
-/// `cargo test --release -p tercet-gpu --lib -- --ignored overhead --nocapture`: without a recorder, with a
-/// [`Registry`](crate::observe::Registry), with a monitor.
+/// `cargo test --release -p tercet-gpu --lib -- --ignored overhead --nocapture`: without a recorder, with one
+/// for Prometheus, with a monitor.
 #[test]
 #[ignore = "times this machine"]
 fn overhead_of_a_call_is_below_a_microsecond() {
     let plain = with_device(Settings::default()).0;
-    let registry = Registry::new();
+    let registry = PrometheusBuilder::new().build_recorder();
     let recorded = with_device(Settings::default()).0;
     let watched = with_device(Settings::default()).0;
     let monitor = watched.monitor();
@@ -70,7 +71,7 @@ fn decode(dispatcher: &Dispatcher<Scalar>, calls: u32) -> f64 {
     })
 }
 
-/// Measures the cost of recording alone, with null handles and with those of a registry. The first is a dozen tests of
+/// Measures the cost of recording alone, with null handles and with those of a recorder. The first is a dozen tests of
 /// pointers.
 #[test]
 #[ignore = "times this machine"]
@@ -88,7 +89,10 @@ fn overhead_of_figures_that_nobody_records_is_some_nanoseconds() {
             times.iter().for_each(|time| time.record(1e-6));
         })
     };
-    let (off, on) = (counted(&metrics::NoopRecorder), counted(&Registry::new()));
+    let (off, on) = (
+        counted(&metrics::NoopRecorder),
+        counted(&PrometheusBuilder::new().build_recorder()),
+    );
     println!("six figures: {off:.1} ns without a recorder, {on:.1} ns with one");
     assert!(off <= 20.0, "{off}");
 }
