@@ -4,13 +4,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 use tercet_host::parallel::Threads;
+use tercet_host::simd::Backend;
 
-use super::device::{Opener, Slot};
+use super::device::{Absent, Opener, Slot};
 use super::dispatcher::{Dispatcher, DispatcherState, Listener};
 use super::engine::Device;
 use super::metrics::{Counters, Flights};
 use super::notice::Notice;
-use super::settings::{Profile, Settings};
+use super::settings::{Preference, Profile, Settings};
 use super::tune::{self, Tuning};
 use super::{Costs, Engine};
 
@@ -41,6 +42,7 @@ pub type First = tercet_core::scalar::Scalar;
 pub struct Builder<D: Device = First> {
     settings: Settings,
     opener: Opener<D>,
+    absent: Absent,
     costs: Option<Costs>,
     listener: Listener,
 }
@@ -51,6 +53,7 @@ impl Builder {
         Self {
             settings,
             opener: Box::new(first),
+            absent,
             costs: None,
             listener: Box::new(|_| ()),
         }
@@ -60,6 +63,17 @@ impl Builder {
 #[cfg(feature = "cuda")]
 fn first() -> Result<First, String> {
     First::first().map_err(|error| error.to_string())
+}
+
+/// A driver that is not installed is no device that could be opened.
+#[cfg(feature = "cuda")]
+fn absent() -> Option<String> {
+    crate::engine::missing_driver().map(|error| error.to_string())
+}
+
+#[cfg(not(feature = "cuda"))]
+fn absent() -> Option<String> {
+    first().err()
 }
 
 #[cfg(not(feature = "cuda"))]
@@ -76,6 +90,7 @@ impl<D: Device> Builder<D> {
         Builder {
             settings: self.settings,
             opener: Box::new(opener),
+            absent: || None,
             costs: self.costs,
             listener: self.listener,
         }
@@ -98,6 +113,7 @@ impl<D: Device> Builder<D> {
         let Self {
             settings,
             opener,
+            absent,
             costs,
             listener,
         } = self;
@@ -106,15 +122,16 @@ impl<D: Device> Builder<D> {
         let tuning = match costs {
             Some(costs) => KnownCosts {
                 costs,
+                source: Source::Program,
                 origin: "costs given by the program".to_owned(),
                 of: None,
-                measured: false,
             },
             // One thread, also so that these profiles do not start the thread pool.
             None if fixed => KnownCosts::builtin(1),
             None => KnownCosts::here(&settings, &mut notice),
         };
         let backend = settings.backend();
+        let (best, tuning) = tuning.for_backend(&settings);
         let dispatcher = Dispatcher::of(DispatcherState {
             simd: Threads::alone().with_backend(backend),
             threads: Threads::default().with_backend(backend),
@@ -123,8 +140,9 @@ impl<D: Device> Builder<D> {
             origin: tuning.origin,
             costs_of: tuning.of,
             corrected: OnceLock::new(),
-            measured: tuning.measured,
-            device: Slot::new(opener),
+            best,
+            source: tuning.source,
+            device: Slot::new(opener, absent),
             counters: Counters::new(),
             flights: Flights::default(),
             listener,
@@ -137,22 +155,62 @@ impl<D: Device> Builder<D> {
     }
 }
 
+/// Where costs come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Rough figures of other machines.
+    Builtin,
+    /// The program.
+    Program,
+    /// A tuning file of this machine.
+    Measured,
+}
+
 /// Costs, and their source.
 struct KnownCosts {
     costs: Costs,
+    source: Source,
+    /// The source in words.
     origin: String,
+    /// The device that they were measured with.
     of: Option<String>,
-    measured: bool,
 }
 
 impl KnownCosts {
     fn builtin(threads: usize) -> Self {
         Self {
             costs: Costs::builtin(threads),
+            source: Source::Builtin,
             origin: "built-in costs".to_owned(),
             of: None,
-            measured: false,
         }
+    }
+
+    /// Returns the costs of the requested instruction set. If it is not this machine's best, whose costs these are, the
+    /// first element has the costs of the best.
+    fn for_backend(self, settings: &Settings) -> (Option<Costs>, Self) {
+        let (backend, best) = (settings.backend(), Backend::best());
+        let asked = matches!(settings.wish, Preference::Set(_));
+        if !asked || backend == best || self.source == Source::Program {
+            return (None, self);
+        }
+        let set = backend.isa().name();
+        let origin = match self.source {
+            Source::Measured if backend == Backend::SCALAR => {
+                format!("{}, those of threads from scalar's", self.origin)
+            }
+            Source::Measured => format!("{}, but none of {set}: built-in ones", self.origin),
+            _ => self.origin,
+        };
+        let costs = self
+            .costs
+            .with_backend(backend, rayon::current_num_threads());
+        let known = Self {
+            costs,
+            origin,
+            ..self
+        };
+        (Some(self.costs), known)
     }
 
     /// Returns the costs measured on this machine, or the built-in ones.
@@ -174,9 +232,9 @@ impl KnownCosts {
                 }
                 Self {
                     costs,
+                    source: Source::Measured,
                     origin: format!("costs measured here on {made}"),
                     of: device,
-                    measured: true,
                 }
             }
             Ok(None) => Self::builtin(threads),

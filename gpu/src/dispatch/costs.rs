@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tercet_host::simd::Backend;
 
 use super::{Cost, Engine, Operation};
 
@@ -61,6 +62,32 @@ impl Costs {
     /// Sets a cost.
     pub fn set(&mut self, operation: Operation, engine: Engine, cost: Cost) {
         self.table[operation as usize][engine as usize] = Some(cost);
+    }
+
+    /// Returns the costs with `backend` on `threads` threads, if these are those of another instruction set.
+    ///
+    /// Scalar code takes the scalar engine's time, which threads share after their own start. Of any other set nothing
+    /// is known: the built-in costs apply.
+    pub(super) fn with_backend(&self, backend: Backend, threads: usize) -> Self {
+        let mut costs = self.clone();
+        if backend != Backend::SCALAR {
+            for engine in [Engine::Simd, Engine::Threads] {
+                costs.remove(engine);
+                costs.fill(engine, &Self::builtin(threads));
+            }
+            return costs;
+        }
+        for operation in Operation::ALL {
+            let alone = self.get(operation, Engine::Scalar);
+            let together = self.get(operation, Engine::Threads);
+            let Some(alone) = alone else { continue };
+            costs.set(operation, Engine::Simd, alone.clone());
+            if let Some(together) = together {
+                let shared = alone.shared(together.launch, threads);
+                costs.set(operation, Engine::Threads, shared);
+            }
+        }
+        costs
     }
 
     /// Removes all costs of an engine.

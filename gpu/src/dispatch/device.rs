@@ -9,12 +9,18 @@ use super::choose::State;
 /// Opens a device, or returns in one line why there is none.
 pub(super) type Opener<D> = Box<dyn Fn() -> Result<D, String> + Send + Sync>;
 
+/// Returns in one line why there is no device, if that can be known without opening one.
+pub(super) type Absent = fn() -> Option<String>;
+
 /// After this many failures in a row the device is no longer used.
 const FAILURES: u32 = 3;
 
 /// A device and its state.
 pub(super) struct Slot<D> {
     opener: Opener<D>,
+    /// Why there is no device; asked once.
+    absent: OnceLock<Option<String>>,
+    is_absent: Absent,
     device: OnceLock<Result<Mutex<D>, String>>,
     given_up: AtomicBool,
     /// Failures since it last worked.
@@ -24,9 +30,11 @@ pub(super) struct Slot<D> {
 }
 
 impl<D> Slot<D> {
-    pub(super) fn new(opener: Opener<D>) -> Self {
+    pub(super) fn new(opener: Opener<D>, is_absent: Absent) -> Self {
         Self {
             opener,
+            absent: OnceLock::new(),
+            is_absent,
             device: OnceLock::new(),
             given_up: AtomicBool::new(false),
             failures: AtomicU32::new(0),
@@ -36,10 +44,23 @@ impl<D> Slot<D> {
 
     pub(super) fn state(&self) -> State {
         match self.device.get() {
+            None if self.absent().is_some() => State::Missing,
             None => State::Closed(self.saved.load(Ordering::Relaxed) as f64 * 1e-9),
             Some(Err(_)) => State::Missing,
             Some(Ok(_)) if self.given_up.load(Ordering::Relaxed) => State::GivenUp,
             Some(Ok(_)) => State::Open,
+        }
+    }
+
+    fn absent(&self) -> Option<&str> {
+        self.absent.get_or_init(self.is_absent).as_deref()
+    }
+
+    /// Returns why there is no device, if there is none.
+    pub(super) fn missing(&self) -> Option<&str> {
+        match self.device.get() {
+            None => self.absent(),
+            Some(opened) => opened.as_ref().err().map(String::as_str),
         }
     }
 

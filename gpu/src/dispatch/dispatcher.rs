@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use tercet_host::parallel::Threads;
 
-use super::builder::{Builder, First};
+use super::builder::{Builder, First, Source};
 use super::choose::{ChoiceContext, Ranking, State};
 use super::device::Slot;
 use super::engine::Device;
+use super::explain::Told;
 use super::metrics::{Counters, Flights};
 use super::notice::{DispatchError, Notice};
 use super::settings::{Profile, Settings, SettingsError, Verbose};
@@ -60,7 +61,9 @@ pub(super) struct DispatcherState<D> {
     pub(super) costs_of: Option<String>,
     /// The costs without those of the device, if it turned out to be another one.
     pub(super) corrected: OnceLock<Costs>,
-    pub(super) measured: bool,
+    pub(super) source: Source,
+    /// The costs of this machine's best instruction set, if another one was asked for.
+    pub(super) best: Option<Costs>,
     pub(super) device: Slot<D>,
     pub(super) simd: Threads,
     pub(super) threads: Threads,
@@ -152,7 +155,13 @@ impl<D: Device> Dispatcher<D> {
     pub fn explain(&self, job: &Job) -> Explanation {
         let ranking = self.rank(job, 0);
         let tolerance = self.settings().tolerance;
-        Explanation::new(job, &ranking, tolerance, self.shared.origin.clone())
+        let shared = &*self.shared;
+        let told = Told {
+            costs: &shared.origin,
+            backend: shared.threads.backend().isa().name(),
+            missing: shared.device.missing(),
+        };
+        Explanation::new(job, &ranking, tolerance, &told)
     }
 
     /// Opens the device, unless it is open, and returns its name.

@@ -18,6 +18,16 @@ pub struct Explanation {
     pub candidates: Vec<Reason>,
     /// Source of the costs.
     pub costs: String,
+    /// The instruction set of the engines `simd` and `threads`.
+    pub backend: &'static str,
+}
+
+/// What an explanation says beside the ranking.
+pub(super) struct Told<'a> {
+    pub(super) costs: &'a str,
+    pub(super) backend: &'static str,
+    /// Why there is no device.
+    pub(super) missing: Option<&'a str>,
 }
 
 /// The facts about one engine.
@@ -36,7 +46,7 @@ pub struct Reason {
 }
 
 impl Explanation {
-    pub(super) fn new(job: &Job, ranking: &Ranking, tolerance: f64, costs: String) -> Self {
+    pub(super) fn new(job: &Job, ranking: &Ranking, tolerance: f64, told: &Told<'_>) -> Self {
         let best = ranking.candidates.iter().filter(|it| it.out.is_none());
         let best = best
             .filter_map(|it| it.prediction)
@@ -46,18 +56,21 @@ impl Explanation {
         let of_chosen = chosen.and_then(|engine| ranking.predicted(engine));
         let mut candidates: Vec<Reason> = (ranking.candidates.iter())
             .map(|candidate| {
-                let seconds = candidate.prediction.map(|it| it.total());
+                // A device that is not there takes no time.
+                let there = candidate.out != Some(Exclusion::Missing);
+                let prediction = candidate.prediction.filter(|_| there);
+                let seconds = prediction.map(|it| it.total());
                 let taken = Some(candidate.engine) == chosen;
                 let why = match candidate.out {
                     _ if taken => won(seconds, best, tolerance),
-                    Some(out) => lost_by(out),
-                    None => lost(candidate.prediction, of_chosen, tolerance),
+                    Some(out) => lost_by(out, told.missing),
+                    None => lost(prediction, of_chosen, tolerance),
                 };
                 Reason {
                     engine: candidate.engine,
-                    prediction: candidate.prediction,
+                    prediction,
                     seconds,
-                    bound: candidate.prediction.map(|it| it.bound()),
+                    bound: prediction.map(|it| it.bound()),
                     why,
                 }
             })
@@ -71,7 +84,8 @@ impl Explanation {
             job: *job,
             chosen,
             candidates,
-            costs,
+            costs: told.costs.to_owned(),
+            backend: told.backend,
         }
     }
 }
@@ -105,7 +119,7 @@ fn lost(prediction: Option<Prediction>, chosen: Option<Prediction>, tolerance: f
     format!("{:.1} times as long, mostly {part}", seconds / least)
 }
 
-fn lost_by(out: Exclusion) -> String {
+fn lost_by(out: Exclusion, missing: Option<&str>) -> String {
     match out {
         Exclusion::Profile => "not in this profile".into(),
         Exclusion::Forced(engine) => format!("the call asks for {engine}"),
@@ -116,7 +130,10 @@ fn lost_by(out: Exclusion) -> String {
         Exclusion::OutOfReach => "the data lies on the device".into(),
         Exclusion::NoStep => "the device has no kernel for it".into(),
         Exclusion::Tiled => "files are read, coded and written by all threads".into(),
-        Exclusion::Missing => "there is no device".into(),
+        Exclusion::Missing => match missing {
+            Some(reason) => format!("there is no device: {reason}"),
+            None => "there is no device".into(),
+        },
         Exclusion::GivenUp => "the device has stopped working".into(),
         Exclusion::Failed => "it failed in this call".into(),
         Exclusion::Unopened(saved) => format!(
@@ -189,7 +206,12 @@ impl fmt::Display for Explanation {
                     .map_or_else(|| "-".into(), |it| time(part(it)))
             };
             [
-                reason.engine.name().into(),
+                match reason.engine {
+                    Engine::Simd | Engine::Threads => {
+                        format!("{} ({})", reason.engine, self.backend)
+                    }
+                    engine => engine.name().into(),
+                },
                 part(Prediction::total),
                 part(|it| it.launch),
                 part(|it| it.items),

@@ -46,6 +46,7 @@
 //! A dispatcher can be shared (`&self`, cheap clones). Calls to the device wait for one another. [`Engine::Threads`] is
 //! the rayon pool that the call is made in.
 
+mod advice;
 mod builder;
 mod calls;
 mod choose;
@@ -55,10 +56,10 @@ mod device;
 mod dispatcher;
 mod engine;
 mod explain;
+mod flow;
 mod job;
 pub mod metrics;
 mod notice;
-mod recommend;
 mod resident;
 mod room;
 mod run;
@@ -67,6 +68,7 @@ mod settings;
 mod tests;
 pub mod tune;
 
+pub use advice::Advice;
 pub use builder::{Builder, First};
 pub use choose::Exclusion;
 pub use cost::{Bound, Cost, Curve, CurveError, Prediction, Sample, Sweeps};
@@ -77,6 +79,5 @@ pub use explain::{Explanation, Reason};
 pub use job::{Job, Location, Operation};
 pub use metrics::{Bottlenecks, EngineMetrics, Metrics, Monitor};
 pub use notice::{DispatchError, Notice};
-pub use recommend::Advice;
 pub use resident::{Residency, ResidentLayer, ResidentPoints, ResidentRows};
 pub use settings::{Preference, Profile, Settings, SettingsError, TuningFile, Verbose};

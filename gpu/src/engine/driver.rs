@@ -36,6 +36,13 @@ pub(super) fn driver() -> Result<&'static Driver, CudaError> {
     Ok(DRIVER.get_or_init(|| driver))
 }
 
+/// Returns [`CudaError::NoDriver`] if no driver is installed. Starts nothing.
+pub(crate) fn missing_driver() -> Option<CudaError> {
+    // SAFETY: as in `open`.
+    let library = unsafe { api::library() };
+    library.is_none().then_some(CudaError::NoDriver)
+}
+
 fn open() -> Result<Driver, CudaError> {
     // SAFETY: it opens a library of the driver's name. A library's initialisers may do anything; that the system has
     // NVIDIA's under this name is what every user of CUDA trusts.

@@ -79,6 +79,7 @@ pub use block::DeviceBlocks;
 pub use chunks::{Chunks, Item};
 pub use cudas::{Cudas, Exchange};
 pub use device::{Cuda, CudaOptions};
+pub(crate) use driver::missing_driver;
 pub use driver::{NEEDED, device_count, driver_version};
 pub use error::{CudaError, Status, Version};
 pub use graph::Graph;

@@ -2,7 +2,6 @@
 //!
 //! This is the only place where commands use engines, through the dispatcher of the library.
 
-use std::error::Error as StdError;
 use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -13,7 +12,7 @@ use tercet_gpu::dispatch::{
 };
 use tercet_host::cluster::{self, Assigned, KMeans, KMeansFit};
 use tercet_host::convert::{Target, coded_values};
-use tercet_host::engine::{EngineError, FlowEngine};
+use tercet_host::engine::FlowEngine;
 use tercet_host::points::Points;
 use tercet_host::search::{self, Find, SearchOptions, SearchReport, Storage};
 use tercet_host::simd::{Backend, Isa};
@@ -206,38 +205,10 @@ impl CommandEngine {
             eprintln!("{}", self.dispatcher.explain(&job).to_string().trim_end());
         }
         let name = &mut self.name;
-        let done = self.dispatcher.run(job, |engine| {
+        self.dispatcher.flow(job, |engine| {
             *name = engine.name();
-            match flow(engine) {
-                // Files and options are not the cause: another engine may do the work.
-                Err(Error::Engine { source, .. }) => Err(EngineError::Failed(source)),
-                done => Ok(done),
-            }
-        });
-        match done {
-            Ok(done) => done,
-            Err(error) => {
-                let (engine, source): (_, Box<dyn StdError + Send + Sync>) = match error {
-                    DispatchError::Engine { engine, source } => (engine.name(), source),
-                    DispatchError::Unavailable { engine, reason } => (engine.name(), reason.into()),
-                    DispatchError::Scratch {
-                        operation,
-                        needed,
-                        available,
-                    } => {
-                        let reason = format!(
-                            "{operation} needs {needed} bytes of memory and has {available}; \
-                             --edge-memory sets how many it has"
-                        );
-                        ("--profile edge", reason.into())
-                    }
-                    // Flows themselves report errors of their input.
-                    other => (dispatch::Engine::Scalar.name(), other.to_string().into()),
-                };
-                let engine = engine.to_owned();
-                Err(Error::Engine { engine, source })
-            }
-        }
+            flow(engine)
+        })
     }
 
     /// Runs [`KMeans::fit_on`].

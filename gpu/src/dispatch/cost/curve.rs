@@ -110,6 +110,16 @@ impl Curve {
         }
     }
 
+    /// Returns the curve of a part of the time.
+    pub(super) fn divided(&self, by: f64) -> Self {
+        let points = self.points.iter();
+        Self {
+            points: points
+                .map(|point| Point::new(point.amount, point.seconds / by))
+                .collect(),
+        }
+    }
+
     /// Returns the seconds for an amount: never less for more, 0 for 0, and finite. O(log points).
     pub fn seconds(&self, amount: u64) -> f64 {
         if amount == 0 {

@@ -66,6 +66,19 @@ impl Cost {
         self
     }
 
+    /// Returns the cost of the same work on equal engines that share it and start in `launch` seconds.
+    pub(super) fn shared(&self, launch: f64, engines: usize) -> Self {
+        let engines = engines.max(1) as f64;
+        let each = |curve: &Curve| curve.divided(engines);
+        Self {
+            launch,
+            items: self.items.as_ref().map(each),
+            memory: each(&self.memory),
+            compute: self.compute.as_ref().map(each),
+            transfer: self.transfer.clone(),
+        }
+    }
+
     /// Predicts the time of a job. It is never negative, and never less for a job with more of anything.
     pub fn predict(&self, job: &Job) -> Prediction {
         self.predict_with(job, &Logs::of(job))

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::changes::{Row, Why, most};
 use super::flights::RunningCall;
+use super::row::Row;
 use super::{BoundSeconds, EngineMetrics, Metrics};
+use crate::dispatch::advice::Machine;
 use crate::dispatch::explain::time;
-use crate::dispatch::recommend::Machine;
 use crate::dispatch::{Advice, Bound, Engine, Operation};
 
 /// The uses of an interval's time; see [`super::Monitor::report`].
@@ -79,7 +79,7 @@ pub(super) struct Observed<'a> {
 
 impl Observed<'_> {
     /// Returns the report: finished calls, plus running calls, less the time that an earlier report included.
-    pub(super) fn report(&self, machine: &Machine<'_>, why: Why<'_>) -> Bottlenecks {
+    pub(super) fn report(&self, machine: &Machine<'_>) -> Bottlenecks {
         let mut rows: Vec<Row> = Vec::new();
         for it in &self.done.engines {
             rows.push(Row::new(it.clone()));
@@ -107,7 +107,7 @@ impl Observed<'_> {
             calls: self.done.calls,
             bound: bounds.most(),
             shares: rows.iter().map(|row| share(row, busy)).collect(),
-            change: most(machine, &self.done, &rows, why),
+            change: machine.most(&self.done, &rows),
         }
     }
 }

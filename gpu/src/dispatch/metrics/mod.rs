@@ -2,12 +2,12 @@
 //! actual; and live, where the time goes ([`Monitor`]).
 
 mod bottleneck;
-mod changes;
 mod counters;
 mod flights;
 mod interval;
 mod monitor;
 mod recorder;
+mod row;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +20,7 @@ pub use bottleneck::{Bottlenecks, Share};
 pub(super) use counters::{Call, Counters};
 pub(super) use flights::Flights;
 pub use monitor::Monitor;
+pub(super) use row::Row;
 
 /// The work of a dispatcher since it was made.
 ///

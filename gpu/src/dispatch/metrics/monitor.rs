@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::bottleneck::{Bottlenecks, InFlight, Observed};
 use super::{Flights, Metrics};
+use crate::dispatch::advice::{Machine, Why};
 use crate::dispatch::choose::State;
-use crate::dispatch::recommend::Machine;
 use crate::dispatch::{Advice, Device, Dispatcher, Engine, First, Job};
 
 /// Reports where a dispatcher's time goes. Each report covers the time since the last one, running calls included.
@@ -44,15 +44,17 @@ impl<D: Device> Dispatcher<D> {
 
     /// Returns what would be faster, from the work so far; empty if nothing is known to be.
     pub fn recommend(&self) -> Vec<Advice> {
-        self.advisor().advise(&self.metrics())
+        let why = |job: &Job, engine| self.why_not(job, engine);
+        self.advisor(&why).advise(&self.metrics())
     }
 
     /// Returns the inputs of advice.
-    fn advisor(&self) -> Machine<'_> {
+    fn advisor<'a>(&'a self, why: Why<'a>) -> Machine<'a> {
         let shared = &*self.shared;
         Machine {
             costs: self.costs(),
-            measured: shared.measured,
+            source: shared.source,
+            best: shared.best.as_ref(),
             settings: self.settings(),
             // If its costs were measured, there is a device, even before it is opened.
             device: match shared.device.state() {
@@ -60,7 +62,19 @@ impl<D: Device> Dispatcher<D> {
                 State::Closed(_) => shared.costs_of.is_some(),
                 State::Missing | State::GivenUp => false,
             },
+            why,
         }
+    }
+
+    /// Returns why an engine that is predicted to be faster did not do a job.
+    fn why_not(&self, job: &Job, engine: Engine) -> String {
+        let explanation = self.explain(job);
+        if explanation.chosen == Some(engine) {
+            return "calls ask for another engine".to_owned();
+        }
+        let mut all = explanation.candidates.into_iter();
+        let found = all.find(|candidate| candidate.engine == engine);
+        found.map_or_else(String::new, |candidate| candidate.why)
     }
 
     /// Starts to observe where the time goes.
@@ -97,22 +111,11 @@ impl<D: Device> Monitor<D> {
             before: &self.air,
             now: &air,
         };
-        let report = seen.report(&self.dispatcher.advisor(), &|job, engine| {
-            self.why_not(job, engine)
-        });
+        let dispatcher = &self.dispatcher;
+        let why = |job: &Job, engine| dispatcher.why_not(job, engine);
+        let report = seen.report(&dispatcher.advisor(&why));
         (self.at, self.before, self.air) = (now, metrics, air);
         report
-    }
-
-    /// Returns why an engine that is predicted to be faster did not do a job.
-    fn why_not(&self, job: &Job, engine: Engine) -> String {
-        let explanation = self.dispatcher.explain(job);
-        if explanation.chosen == Some(engine) {
-            return "calls ask for another engine".to_owned();
-        }
-        let mut all = explanation.candidates.into_iter();
-        let found = all.find(|candidate| candidate.engine == engine);
-        found.map_or_else(String::new, |candidate| candidate.why)
     }
 }
 

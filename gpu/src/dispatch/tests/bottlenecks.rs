@@ -83,21 +83,21 @@ fn change(report: &Bottlenecks) -> (String, f64) {
 
 #[test]
 fn what_mostly_starts_is_to_be_put_together() {
-    let report = report(Engine::Simd, Cost::constant(1e-3, 1e9, 1e9));
+    let report = report(Engine::Threads, Cost::constant(1e-3, 1e9, 1e9));
     assert_eq!(report.bound, Some(Bound::Launch));
     let (text, saves) = change(&report);
     assert!(
-        text.starts_with("assign: calls of 1000 elements mostly start: put several"),
+        text.starts_with("assign: 100 % of 10 calls on threads spent most of their time starting"),
         "{text}"
     );
     assert!(saves > 0.9 && saves < 1.0, "{saves}");
     let words = report.to_string();
     assert!(
-        words.contains("launch-bound\n  100.0 %  assign on simd: 10 calls, "),
+        words.contains("launch-bound\n  100.0 %  assign on threads: 10 calls, "),
         "{words}"
     );
     assert!(
-        words.contains("\n  would help most: assign: calls of 1000 elements"),
+        words.contains("\n  would help most: assign: 100 % of 10 calls"),
         "{words}"
     );
 }
@@ -109,7 +109,7 @@ fn what_mostly_crosses_is_to_stay() {
     assert_eq!(report.bound, Some(Bound::Transfer));
     let (text, saves) = change(&report);
     assert!(
-        text.contains("mostly copy: keep the data on the device"),
+        text.contains("bound by copies: keep data resident there (Dispatcher::resident_points)"),
         "{text}"
     );
     // A millisecond of copies, 5 µs of memory, one of starting.

@@ -1,10 +1,13 @@
 //! The chosen engine, by size, wish, profile and device.
 
+use tercet_core::scalar::Scalar;
 use tercet_host::simd::Backend;
 
 use super::{with_costs, with_device, without_device};
+use crate::dispatch::tune::{Key, Tuning};
 use crate::dispatch::{
-    Cost, Costs, Engine, Exclusion, Job, Location, Operation, Preference, Profile, Settings,
+    Builder, Cost, Costs, Dispatcher, Engine, Exclusion, Job, Location, Operation, Preference,
+    Profile, Settings, TuningFile,
 };
 
 fn decode(elements: u64) -> Job {
@@ -297,4 +300,79 @@ fn an_explanation_names_every_candidate_and_why_it_lost() {
         serde_json::to_value(Exclusion::TooSmall(4)).unwrap()["too_small"],
         4
     );
+}
+
+/// Returns a dispatcher that asks for an instruction set, with costs as measured with the best one.
+fn asking(backend: Backend) -> Dispatcher<Scalar> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut costs = Costs::none();
+    for (engine, rate) in [
+        (Engine::Scalar, 1e9),
+        (Engine::Simd, 1e10),
+        (Engine::Threads, 2e10),
+    ] {
+        costs.set(Operation::Matmul, engine, Cost::constant(1e-6, 1e15, rate));
+    }
+    let tuning = Tuning {
+        key: Key::here(),
+        device: None,
+        made: "2026-11-27".to_owned(),
+        costs,
+    };
+    tuning.write(file.path()).unwrap();
+    let settings = Settings {
+        wish: Preference::Set(backend),
+        tuning: TuningFile::At(file.path().to_owned()),
+        ..settings()
+    };
+    Builder::new(settings)
+        .device(|| Err::<Scalar, _>("none in this test".to_owned()))
+        .build()
+}
+
+#[test]
+fn costs_of_the_best_instruction_set_are_not_taken_for_those_of_another() {
+    let job = Job {
+        work: 1 << 30,
+        ..Job::products(1024, 1024, 1 << 20, 1024)
+    };
+    let seconds = |dispatcher: &Dispatcher<Scalar>, engine| {
+        let all = dispatcher.explain(&job).candidates;
+        let found = all.into_iter().find(|it| it.engine == engine);
+        found.unwrap().seconds.unwrap()
+    };
+    let is = |seconds: f64, expected: f64| assert!((seconds / expected - 1.0).abs() < 0.01);
+    let second = f64::from(1 << 30) / 1e9;
+    let best = Backend::best();
+    is(seconds(&asking(best), Engine::Threads), second / 20.0);
+    if best == Backend::SCALAR {
+        return;
+    }
+    let scalar = asking(Backend::SCALAR);
+    let threads = rayon::current_num_threads() as f64;
+    is(seconds(&scalar, Engine::Scalar), second);
+    is(seconds(&scalar, Engine::Simd), second);
+    is(seconds(&scalar, Engine::Threads), second / threads);
+    assert_eq!(scalar.explain(&job).backend, "scalar");
+
+    // It says what would be faster, and why that was not done.
+    let engine = scalar.explain(&job).chosen.unwrap();
+    scalar.run(job, |_| Ok(())).unwrap();
+    let first = scalar.recommend()[0].to_string();
+    let expected = format!("matmul: threads with {} is predicted to take ", best.isa());
+    assert!(first.starts_with(&expected), "{first}");
+    let expected = format!(" % of the time of {engine}; scalar was asked for");
+    assert!(first.ends_with(&expected), "{first}");
+
+    // Costs of a third set were not measured.
+    let others = [Backend::SCALAR, best];
+    if let Some(other) = Backend::all().find(|it| !others.contains(it)) {
+        let other = asking(other);
+        let builtin = Costs::builtin(rayon::current_num_threads());
+        for engine in [Engine::Simd, Engine::Threads] {
+            let of = |costs: &Costs| costs.get(Operation::Matmul, engine).cloned();
+            assert_eq!(of(other.costs()), of(&builtin));
+        }
+        assert!(other.origin().contains("built-in"), "{}", other.origin());
+    }
 }

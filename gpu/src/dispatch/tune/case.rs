@@ -23,6 +23,8 @@ pub(super) struct Shape {
     pub(super) width: usize,
     /// Number of clusters, queries or rows of activations.
     pub(super) many: usize,
+    /// The layout of weights.
+    pub(super) layout: Layout,
 }
 
 impl Shape {
@@ -40,13 +42,20 @@ impl Shape {
             elements,
             width,
             many,
+            layout: Layout::Int8,
         }
     }
 
     /// Returns a shape with much work per byte; `None` if an operation has no such cases.
     pub(super) const fn busy(operation: Operation, elements: usize) -> Option<Self> {
+        let layout = match operation {
+            // The weights with the least bytes, which are unpacked as they are multiplied.
+            Operation::Matvec => Layout::FiveTrits,
+            _ => Layout::Int8,
+        };
         let (width, many) = match operation {
             Operation::Kmeans => (32, 64),
+            Operation::Matvec => (256, 1),
             Operation::Assign => (64, 256),
             Operation::Search => (64, 64),
             Operation::Matmul => (256, 64),
@@ -58,6 +67,7 @@ impl Shape {
             elements,
             width,
             many,
+            layout,
         })
     }
 
@@ -79,6 +89,7 @@ impl Shape {
             elements,
             width,
             many: if many < 1 { 1 } else { many },
+            layout: Layout::Int8,
         })
     }
 
@@ -104,7 +115,11 @@ impl Shape {
             Operation::Kmeans => Job::kmeans(rows, width, many.min(rows), STEPS, 1),
             Operation::Assign => Job::points(operation, rows, width, many),
             Operation::Search => Job::among(rows, width, 1, many, HITS),
-            Operation::Matvec | Operation::Matmul => Job::products(rows, width, values, many),
+            Operation::Matvec | Operation::Matmul => {
+                // Sizes of cases are far below those that overflow.
+                let bytes = self.layout.bytes(rows, width).unwrap_or(values);
+                Job::products(rows, width, bytes, many)
+            }
         };
         Job { operation, ..job }
     }
@@ -125,8 +140,8 @@ impl Shape {
             Operation::Kmeans => entries::steps([rows, width, many.min(rows)], STEPS),
             Operation::Assign => entries::nearest([rows, width, many]),
             Operation::Search => entries::int8_search(rows, width, many),
-            Operation::Matvec => entries::matvec(Layout::Int8, rows, width),
-            Operation::Matmul => entries::matmat(Layout::Int8, rows, width, many),
+            Operation::Matvec => entries::matvec(self.layout, rows, width),
+            Operation::Matmul => entries::matmat(self.layout, rows, width, many),
         }
     }
 

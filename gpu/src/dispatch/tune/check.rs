@@ -123,7 +123,12 @@ fn shapes(operation: Operation, elements: usize) -> Vec<Shape> {
         elements,
         width,
         many,
+        ..shape
     }));
+    // Its layout is another one.
+    if operation == Operation::Matvec {
+        shapes.extend(Shape::busy(operation, elements));
+    }
     shapes
 }
 

@@ -14,6 +14,7 @@ use tercet_gpu::dispatch::{
 };
 use tercet_host::file::output::Output;
 use tercet_host::points::Destination;
+use tercet_host::simd::Backend;
 
 use self::checked::Checked;
 use crate::clustering::Spinner;
@@ -98,7 +99,8 @@ struct Threshold {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // Measure all engines, whichever the environment would choose.
+    // Measure all engines, the processor's with its best instruction set, whichever the environment would choose.
+    Backend::best().choose()?;
     let settings = Settings::with_wish(Preference::Any)?;
     let file = tune::path(&settings.tuning);
     if let Some(out) = &arguments.show {
