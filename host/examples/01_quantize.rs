@@ -18,10 +18,8 @@ fn main() -> Result<(), QuantError> {
         let quantized = quantizer.per_row(256).quantize(&weights)?;
         let error = quantized.compare(&weights)?;
         println!(
-            "{name:8} {bits:3} bits  scales {:.4?}  relative error {:.5}  SQNR {:5.1} dB",
-            quantized.scales(),
-            error.relative_error,
-            error.sqnr_db,
+            "{name:8} {bits:3} bits  scales {:.4?}  {error}",
+            quantized.scales()
         );
     }
 

@@ -79,6 +79,22 @@ pub struct Measures {
     pub max_index: u64,
 }
 
+/// Prints the three figures that most readers look for, in one line.
+impl core::fmt::Display for Measures {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self {
+            sqnr_db,
+            cosine,
+            max_error,
+            ..
+        } = self;
+        write!(
+            f,
+            "SQNR {sqnr_db:.2} dB, cosine {cosine:.6}, largest error {max_error:.3e}"
+        )
+    }
+}
+
 /// Number of values that go through all sums before the next ones, so that they are read from memory once.
 const BLOCK: usize = 1024;
 
