@@ -24,6 +24,62 @@ pub struct Buffers<'a, S = i64> {
     pub counts: &'a mut [u64],
 }
 
+/// The lengths of the slices of [`Buffers`].
+///
+/// ```
+/// use tercet_core::engine::BufferLengths;
+///
+/// // 1000 points of 16 coordinates in 8 clusters, one run.
+/// let lengths = BufferLengths::of(1000, 16, 8, false);
+/// assert_eq!((lengths.labels, lengths.sums, lengths.kept), (1000, 128, 0));
+/// assert_eq!(lengths.bytes(), 1000 * 8 + 128 * 9 + 8 * 12);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct BufferLengths {
+    /// Length of [`Buffers::labels`].
+    pub labels: usize,
+    /// Length of [`Buffers::distances`].
+    pub distances: usize,
+    /// Length of [`Buffers::centroids`].
+    pub centroids: usize,
+    /// Length of [`Buffers::kept`].
+    pub kept: usize,
+    /// Length of [`Buffers::norms`].
+    pub norms: usize,
+    /// Length of [`Buffers::sums`].
+    pub sums: usize,
+    /// Length of [`Buffers::counts`].
+    pub counts: usize,
+}
+
+impl BufferLengths {
+    /// Returns the lengths for `points` points of `dims` coordinates and `clusters` clusters. `keeps` is true if
+    /// centroids are kept ([`ClusterProblem::keep`]), as restarts and batches do. Lengths beyond an address stay at the
+    /// largest `usize`.
+    pub const fn of(points: usize, dims: usize, clusters: usize, keeps: bool) -> Self {
+        let table = clusters.saturating_mul(dims);
+        Self {
+            labels: points,
+            distances: points,
+            centroids: table,
+            kept: if keeps { table } else { 0 },
+            norms: clusters,
+            sums: table,
+            counts: clusters,
+        }
+    }
+
+    /// Returns the bytes of all of them, with sums of 64 bits; the largest `usize` if there are more.
+    pub const fn bytes(&self) -> usize {
+        let points = self.labels.saturating_add(self.distances);
+        let codes = self.centroids.saturating_add(self.kept);
+        let bytes = codes.saturating_add(points.saturating_add(self.norms).saturating_mul(4));
+        let wide = self.sums.saturating_add(self.counts);
+        bytes.saturating_add(wide.saturating_mul(8))
+    }
+}
+
 /// An engine that clusters points.
 pub trait ClusterEngine {
     /// The engine's error; clustering errors convert into it.

@@ -16,7 +16,9 @@ mod search;
 mod train;
 
 pub use block::BlockEngine;
-pub use cluster::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
+pub use cluster::{
+    Assigned, BufferLengths, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape,
+};
 pub use linear::LinearEngine;
 pub use model::ModelEngine;
 pub(crate) use model::{GROUP, PART};

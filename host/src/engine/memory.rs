@@ -1,7 +1,7 @@
 //! The memory of a clustering, for engines without their own.
 
 use tercet_core::cluster::{ClusterError, Points};
-use tercet_core::engine::{Buffers, ClusterEngine, ClusterProblem};
+use tercet_core::engine::{BufferLengths, Buffers, ClusterEngine, ClusterProblem};
 
 /// Labels and distances of points, clusters and their sums.
 #[derive(Default)]
@@ -28,15 +28,15 @@ impl Memory {
         if !engine.needs_buffers() {
             return Ok(Self::default());
         }
-        let table = k * points.dims();
+        let lengths = BufferLengths::of(points.len(), points.dims(), k, keeps);
         Ok(Self {
-            labels: vec![0; points.len()],
-            distances: vec![0; points.len()],
-            centroids: vec![0; table],
-            kept: vec![0; if keeps { table } else { 0 }],
-            norms: vec![0; k],
-            sums: vec![0; table],
-            counts: vec![0; k],
+            labels: vec![0; lengths.labels],
+            distances: vec![0; lengths.distances],
+            centroids: vec![0; lengths.centroids],
+            kept: vec![0; lengths.kept],
+            norms: vec![0; lengths.norms],
+            sums: vec![0; lengths.sums],
+            counts: vec![0; lengths.counts],
         })
     }
 

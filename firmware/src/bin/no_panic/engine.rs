@@ -3,8 +3,9 @@
 use tercet_core::block::BlockError;
 use tercet_core::cluster::ClusterError;
 use tercet_core::engine::{
-    Assigned, BlockEngine, ClusterEngine, ClusterProblem, Farthest, LinearEngine, MagnitudeBin,
-    MagnitudeSpan, PaletteEngine, QuantizeEngine, QuantizeProblem, Refused, SearchBase,
+    Assigned, BlockEngine, BufferLengths, ClusterEngine, ClusterProblem, Farthest, LinearEngine,
+    MagnitudeBin, MagnitudeSpan, PaletteEngine, QuantizeEngine, QuantizeProblem, Refused,
+    SearchBase,
 };
 use tercet_core::linear::LinearError;
 use tercet_core::palette::PaletteError;
@@ -16,6 +17,8 @@ use crate::reach::reach;
 
 reach! {
     Assigned::merge,
+    BufferLengths::of,
+    BufferLengths::bytes,
     <Clusters<'static, i32> as ClusterProblem>::assign_update,
     Farthest::before,
     MagnitudeBin::merge,

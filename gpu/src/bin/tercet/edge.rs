@@ -3,7 +3,7 @@
 //! The numbers count the working memory of core's code on a 32-bit machine, with inputs in flash and results sent away
 //! as they are produced. The stack is not included. Files, reports and pictures exist only on the desktop.
 
-use tercet_core::engine::MagnitudeBin;
+use tercet_core::engine::{BufferLengths, MagnitudeBin};
 use tercet_core::linear::Layout;
 use tercet_core::linear::network::LayerSize;
 use tercet_core::palette;
@@ -15,7 +15,7 @@ use tercet_host::network::BuildOptions;
 use tercet_host::search::{Find, SearchOptions, Storage};
 use tercet_host::{Amounts, BARS, QuantizeOptions, TensorFile};
 
-/// A hit: a row and its score.
+/// A hit on a machine of 32 bits: a row and its score.
 const HIT: usize = 8;
 /// Room for the rows of a range search: if there are more, the best are searched again with more room.
 const RANGE: usize = 1024;
@@ -23,17 +23,12 @@ const RANGE: usize = 1024;
 /// Counts the codes of the points, a label and a distance for each, and the clusters: centroids, norms, sums and
 /// counts, and a second set of centroids if the best are kept.
 pub(crate) fn kmeans(points: usize, dims: usize, options: &KmeansOptions, sphere: bool) -> usize {
-    let clusters = options.clusters;
-    let table = clusters.saturating_mul(dims);
     let keeps = options.run.restarts > 1 || options.batch.is_some() || sphere;
-    let parts = [
+    total(&[
         points.saturating_mul(dims),
-        points.saturating_mul(4 + 4),
-        table.saturating_mul(if keeps { 1 + 1 + 8 } else { 1 + 8 }),
-        clusters.saturating_mul(4 + 8),
-        options.batch.unwrap_or(0).saturating_mul(4),
-    ];
-    total(&parts)
+        BufferLengths::of(points, dims, options.clusters, keeps).bytes(),
+        options.batch.unwrap_or(0).saturating_mul(size_of::<u32>()),
+    ])
 }
 
 /// Counts the codes of the centroids and of one point, its label and its distance.
