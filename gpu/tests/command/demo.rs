@@ -247,7 +247,7 @@ fn the_table_and_the_plot_name_every_format() {
         assert!(row.unwrap().contains(&accuracy), "{name}: {text}");
     }
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-    assert!(svg.contains("bits per weight") && svg.contains("accuracy on the held-out half"));
+    assert!(svg.contains("bits per weight") && svg.contains("on the held-out half"));
     for file in found["files"].as_array().unwrap() {
         assert!(folder.path(file.as_str().unwrap()).is_file(), "{file}");
     }

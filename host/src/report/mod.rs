@@ -2,6 +2,9 @@
 //!
 //! They load nothing from elsewhere and run no script. Colours follow the reader's light or dark setting if the viewer
 //! has one. The same input gives the same bytes.
+//!
+//! Charts are written here and not by a crate such as `plotters`: theirs set every colour and size inside the elements, so
+//! a style sheet could not follow the reader's setting, and labels would cover each other.
 
 mod axis;
 #[cfg(feature = "measure")]
@@ -14,10 +17,11 @@ mod elbow;
 mod log_axis;
 mod page;
 mod picture;
-mod png;
+mod place;
 mod projection;
 mod ratios;
-pub mod svg;
+mod scatter;
+mod svg;
 
 #[cfg(feature = "measure")]
 pub use bench::Bench;
@@ -27,3 +31,4 @@ pub use elbow::{Elbow, Trial};
 pub use page::Page;
 pub use picture::Picture;
 pub use ratios::{RatioCase, Ratios};
+pub use scatter::{Dot, Scatter};

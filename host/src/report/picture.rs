@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::str::FromStr;
 
-use super::png;
+use base64::prelude::{BASE64_STANDARD, Engine};
+
 use super::svg::{At, text};
 use crate::Error;
 use crate::points::{Points, Values};
@@ -48,6 +49,22 @@ impl Picture {
             }
             _ => None,
         }
+    }
+
+    /// Returns a PNG image of eight-bit values as a data address.
+    fn data_address(&self, pixels: &[u8]) -> String {
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, self.width as u32, self.height as u32);
+        encoder.set_color(match self.channels {
+            3 => png::ColorType::Rgb,
+            _ => png::ColorType::Grayscale,
+        });
+        let written = encoder
+            .write_header()
+            .and_then(|mut writer| writer.write_image_data(pixels));
+        // Memory is there, and pixels are as many as the size says.
+        written.expect("an image in memory");
+        format!("data:image/png;base64,{}", BASE64_STANDARD.encode(&file))
     }
 
     /// Returns the number of values of an image.
@@ -125,12 +142,7 @@ pub(super) fn draw(
             .iter()
             .map(|&value| ((f64::from(value) - f64::from(low)) / range * 255.0).round() as u8)
             .collect();
-        let address = png::data_address(
-            picture.width as u32,
-            picture.height as u32,
-            picture.channels as u8,
-            &pixels,
-        );
+        let address = picture.data_address(&pixels);
         let _ = writeln!(
             out,
             r#"<image x="{x:.1}" y="{y:.1}" width="{across:.1}" height="{down:.1}" preserveAspectRatio="none" image-rendering="optimizeSpeed" style="image-rendering:pixelated" href="{address}"/>"#

@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 
 /// x and y.
-pub type At = (f64, f64);
+pub(super) type At = (f64, f64);
 
 /// Draws a straight line.
-pub fn line(out: &mut String, from: At, to: At, style: &str) {
+pub(super) fn line(out: &mut String, from: At, to: At, style: &str) {
     let _ = writeln!(
         out,
         r#"<line x1="{:.1}" y1="{:.1}" x2="{:.1}" y2="{:.1}" {style}/>"#,
@@ -18,7 +18,7 @@ pub fn line(out: &mut String, from: At, to: At, style: &str) {
 }
 
 /// Draws straight lines from point to point.
-pub fn polyline(out: &mut String, points: &[At], style: &str) {
+pub(super) fn polyline(out: &mut String, points: &[At], style: &str) {
     let _ = write!(out, r#"<polyline {style} points=""#);
     for (index, point) in points.iter().enumerate() {
         let gap = if index == 0 { "" } else { " " };
@@ -28,7 +28,7 @@ pub fn polyline(out: &mut String, points: &[At], style: &str) {
 }
 
 /// Draws a circle around `at`.
-pub fn circle(out: &mut String, at: At, radius: f64, style: &str) {
+pub(super) fn circle(out: &mut String, at: At, radius: f64, style: &str) {
     let _ = writeln!(
         out,
         r#"<circle cx="{:.1}" cy="{:.1}" r="{radius}" {style}/>"#,
@@ -37,7 +37,7 @@ pub fn circle(out: &mut String, at: At, radius: f64, style: &str) {
 }
 
 /// Draws a rectangle from its upper left corner.
-pub fn rectangle(out: &mut String, at: At, size: At, style: &str) {
+pub(super) fn rectangle(out: &mut String, at: At, size: At, style: &str) {
     let _ = writeln!(
         out,
         r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" {style}/>"#,
@@ -47,7 +47,7 @@ pub fn rectangle(out: &mut String, at: At, size: At, style: &str) {
 
 /// Draws a line of text on the base line through `at`; `anchor` (`start`, `middle` or `end`) is the part of the text
 /// that is at `at`.
-pub fn text(out: &mut String, at: At, anchor: &str, style: &str, words: &str) {
+pub(super) fn text(out: &mut String, at: At, anchor: &str, style: &str, words: &str) {
     let _ = writeln!(
         out,
         r#"<text x="{:.1}" y="{:.1}" text-anchor="{anchor}" {style}>{}</text>"#,
@@ -59,7 +59,7 @@ pub fn text(out: &mut String, at: At, anchor: &str, style: &str, words: &str) {
 
 /// Escapes text for XML and HTML, in elements and in quoted attributes. Characters that XML cannot represent, which
 /// file names may contain, become U+FFFD.
-pub fn escape(words: &str) -> String {
+pub(super) fn escape(words: &str) -> String {
     let mut out = String::with_capacity(words.len());
     for c in words.chars() {
         match c {

@@ -3,7 +3,7 @@
 use crate::report::log_axis::LogAxis;
 pub(super) use crate::report::log_axis::number;
 use crate::report::page::{MARGIN, WIDTH};
-use crate::report::svg::{At, line, text};
+use crate::report::svg::{line, text};
 
 /// The place of a plot's lines.
 #[derive(Clone, Copy, Debug)]
@@ -83,51 +83,6 @@ pub(super) fn bytes(value: f64) -> String {
     format!("{:.0}{}", value / 1024f64.powi(power as i32), units[power])
 }
 
-/// Finds a place for a text near a point that covers none of the taken boxes, and adds its box to them. `None` if there
-/// is no room.
-pub(super) fn beside(at: At, words: &str, taken: &mut Vec<[f64; 4]>) -> Option<At> {
-    const HIGH: f64 = 12.0;
-    let wide = words.chars().count() as f64 * 7.0 + 2.0;
-    let places = (1..=6).flat_map(|ring| {
-        let away = 3.0 + 5.0 * f64::from(ring);
-        [
-            (1.0, 0.0),
-            (0.0, -1.0),
-            (0.0, 1.0),
-            (-1.0, 0.0),
-            (0.8, -0.8),
-            (0.8, 0.8),
-            (-0.8, -0.8),
-            (-0.8, 0.8),
-        ]
-        .map(|(x, y)| {
-            (
-                at.0 + x * (away + wide / 2.0),
-                at.1 + y * (away + HIGH / 3.0),
-            )
-        })
-    });
-    for (x, y) in places {
-        let place = [
-            x - wide / 2.0,
-            y - HIGH / 2.0,
-            x + wide / 2.0,
-            y + HIGH / 2.0,
-        ];
-        let free = |other: &[f64; 4]| {
-            place[2] <= other[0]
-                || other[2] <= place[0]
-                || place[3] <= other[1]
-                || other[3] <= place[1]
-        };
-        if taken.iter().all(free) {
-            taken.push(place);
-            return Some((x, y + HIGH * 0.36));
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,20 +105,6 @@ mod tests {
             (3.5e9, "3G"),
         ] {
             assert_eq!(bytes(value), text);
-        }
-    }
-
-    #[test]
-    fn words_keep_clear_of_each_other() {
-        let mut taken = Vec::new();
-        let places: Vec<_> = (0..12)
-            .filter_map(|_| beside((50.0, 50.0), "12", &mut taken))
-            .collect();
-        assert!(places.len() >= 8, "{places:?}");
-        for (i, a) in taken.iter().enumerate() {
-            for b in &taken[..i] {
-                assert!(a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1]);
-            }
         }
     }
 }

@@ -5,6 +5,7 @@ use super::{Bench, legend};
 use crate::measure::{Bandwidth, Measured};
 use crate::report::colour;
 use crate::report::page::{MARGIN, WIDTH};
+use crate::report::place::{Area, place};
 use crate::report::svg::{circle, escape, line, text};
 use std::fmt::Write as _;
 
@@ -63,7 +64,7 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
         field.mark(out, across.at(value), &plot::number(value));
     }
     field.ground(out);
-    let mut taken: Vec<[f64; 4]> = Vec::new();
+    let mut taken: Vec<Area> = Vec::new();
     // Bandwidth of the smallest and the largest set: from the left edge up to the highest peak.
     let roof = up.high;
     let mut shown = vec![memory.first(), memory.last()];
@@ -90,10 +91,10 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
         let at = (a.0 + (b.0 - a.0) * 0.12, a.1 + (b.1 - a.1) * 0.12 - 5.0);
         // The space of the slanted text, in pieces.
         let along = slope.to_radians();
-        taken.extend((0..words.chars().count()).map(|place| {
-            let away = (place as f64 + 0.5) * 6.6;
+        taken.extend((0..words.chars().count()).map(|index| {
+            let away = (index as f64 + 0.5) * 6.6;
             let (x, y) = (at.0 + away * along.cos(), at.1 + away * along.sin() - 4.0);
-            [x - 5.0, y - 6.0, x + 5.0, y + 6.0]
+            Area(x - 5.0, y - 6.0, x + 5.0, y + 6.0)
         }));
         let _ = writeln!(
             out,
@@ -118,13 +119,14 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
             let wide = words.chars().count() as f64 * 6.6;
             // If two peaks are close, the later one's text is left of the earlier one's.
             let mut right = field.right;
-            while taken.iter().any(|other| {
-                other[0] < right && right - wide < other[2] && other[1] < y && y - 14.0 < other[3]
-            }) && right - 2.0 * wide > field.left
+            while taken
+                .iter()
+                .any(|other| other.overlap(&Area(right - wide, y - 14.0, right, y)) > 0.0)
+                && right - 2.0 * wide > field.left
             {
                 right -= wide + 12.0;
             }
-            taken.push([right - wide, y - 16.0, right, y]);
+            taken.push(Area(right - wide, y - 16.0, right, y));
             text(out, (right, y - 5.0), "end", SMALL, &words);
         }
     }
@@ -134,9 +136,10 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
             across.at(intensity(found)),
             up.at(found.products_per_second / 1e9),
         );
-        taken.push([at.0 - 4.0, at.1 - 4.0, at.0 + 4.0, at.1 + 4.0]);
+        taken.push(Area::around(at, 4.0));
     }
-    for (place, found) in points.iter().enumerate() {
+    let inside = Area(field.left, field.top, field.right, field.floor);
+    for (index, found) in points.iter().enumerate() {
         let at = (
             across.at(intensity(found)),
             up.at(found.products_per_second / 1e9),
@@ -146,27 +149,31 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
             .position(|name| *name == family(found))
             .map_or_else(|| colour::of(0), colour::of);
         circle(out, at, 4.0, &format!(r#"fill="{fill}" class="edge""#));
-        let number = (place + 1).to_string();
-        if let Some(at) = plot::beside(at, &number, &mut taken) {
+        let number = (index + 1).to_string();
+        let wide = number.chars().count() as f64 * 7.0 + 2.0;
+        let free = |area: &Area| taken.iter().all(|other| area.overlap(other) == 0.0);
+        if let Some(area) = place(at, wide, &inside, &taken).filter(free) {
             let style = r#"class="ink" font-size="11""#;
+            let at = ((area.0 + area.2) / 2.0, (area.1 + area.3) / 2.0 + 4.0);
             text(out, at, "middle", style, &number);
+            taken.push(area);
         }
     }
     let names: Vec<_> = families
         .iter()
         .enumerate()
-        .map(|(place, name)| ((*name).to_owned(), colour::of(place)))
+        .map(|(index, name)| ((*name).to_owned(), colour::of(index)))
         .collect();
     let below = y + HEIGHT + 4.0;
     let legend = legend::draw(out, (MARGIN, below), WIDTH - 2.0 * MARGIN, &names);
     let rows = points.len().div_ceil(COLUMNS);
     let column = (WIDTH - 2.0 * MARGIN) / COLUMNS as f64;
-    for (place, found) in points.iter().enumerate() {
+    for (index, found) in points.iter().enumerate() {
         let at = (
-            MARGIN + (place / rows) as f64 * column,
-            below + legend + 14.0 + (place % rows) as f64 * LINE,
+            MARGIN + (index / rows) as f64 * column,
+            below + legend + 14.0 + (index % rows) as f64 * LINE,
         );
-        let words = format!("{}  {}, {}", place + 1, found.operation, found.size);
+        let words = format!("{}  {}, {}", index + 1, found.operation, found.size);
         text(out, at, "start", r#"class="ink" font-size="11""#, &words);
     }
     HEIGHT + 4.0 + legend + 14.0 + rows as f64 * LINE

@@ -6,8 +6,6 @@ mod folder;
 mod integer;
 mod load;
 mod network;
-mod place;
-mod plot;
 mod trial;
 
 use std::path::PathBuf;
@@ -15,6 +13,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tercet_host::TensorFile;
+use tercet_host::report::{Dot, Scatter};
 
 use crate::failure::Failure;
 use crate::table::{Align, Table};
@@ -123,27 +122,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn draw(results: &[Outcome], float_accuracy: f64) -> String {
-    const SERIES: [plot::Series; 4] = [
-        plot::Series {
-            name: "no choice of rule",
-            colour: "#4a4a4a",
-        },
-        plot::Series {
-            name: "absmax (ggml's rule)",
-            colour: "#c2410c",
-        },
-        plot::Series {
-            name: "absmean",
-            colour: "#1d4ed8",
-        },
-        plot::Series {
-            name: "optimal",
-            colour: "#15803d",
-        },
-    ];
-    let points: Vec<plot::Point> = results
+    let dots: Vec<Dot> = results
         .iter()
-        .map(|result| plot::Point {
+        .map(|result| Dot {
             label: result.name.clone(),
             series: match result.rule {
                 Some("absmax") => 1,
@@ -151,17 +132,25 @@ fn draw(results: &[Outcome], float_accuracy: f64) -> String {
                 Some("optimal") => 3,
                 _ => 0,
             },
-            bits: result.bits_per_weight,
-            float: result.accuracy * 100.0,
-            int8: result.accuracy_int8 * 100.0,
+            x: result.bits_per_weight,
+            y: result.accuracy * 100.0,
+            hollow: result.accuracy_int8 * 100.0,
         })
         .collect();
-    plot::svg(
-        "UCI digits: accuracy against bits per weight",
-        &points,
-        &SERIES,
-        float_accuracy * 100.0,
-    )
+    let reference = float_accuracy * 100.0;
+    let scatter = Scatter {
+        title: "UCI digits: accuracy against bits per weight".to_owned(),
+        line: format!("{} formats, on the held-out half", dots.len()),
+        facts: Vec::new(),
+        names: ["bits per weight", "accuracy in %", "int8 activations"],
+        series: &["no choice of rule", "absmax", "absmean", "optimal"],
+        dots: &dots,
+        reference: (
+            reference,
+            &format!("f32 weights, float activations: {reference:.2} %"),
+        ),
+    };
+    scatter.page().svg().to_owned()
 }
 
 fn people(findings: &Findings, out: &std::path::Path) -> String {

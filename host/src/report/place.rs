@@ -2,11 +2,11 @@
 
 /// A rectangle: left, top, right, bottom.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Area(
-    pub(crate) f64,
-    pub(crate) f64,
-    pub(crate) f64,
-    pub(crate) f64,
+pub(super) struct Area(
+    pub(super) f64,
+    pub(super) f64,
+    pub(super) f64,
+    pub(super) f64,
 );
 
 /// Height of a label in px.
@@ -14,12 +14,12 @@ const HEIGHT: f64 = 16.0;
 
 impl Area {
     /// Returns the square around a dot.
-    pub(crate) fn around((x, y): (f64, f64), half: f64) -> Self {
+    pub(super) fn around((x, y): (f64, f64), half: f64) -> Self {
         Self(x - half, y - half, x + half, y + half)
     }
 
     /// Returns how much of this area the other covers; 0 if they are apart.
-    pub(crate) fn overlap(&self, other: &Self) -> f64 {
+    pub(super) fn overlap(&self, other: &Self) -> f64 {
         let across = (self.2.min(other.2) - self.0.max(other.0)).max(0.0);
         let down = (self.3.min(other.3) - self.1.max(other.1)).max(0.0);
         across * down
@@ -35,7 +35,7 @@ impl Area {
 ///
 /// Sixteen directions on nine rings around the dot are tried; the side of the label that faces the dot touches the
 /// ring.
-pub(crate) fn place((x, y): (f64, f64), width: f64, field: &Area, taken: &[Area]) -> Option<Area> {
+pub(super) fn place((x, y): (f64, f64), width: f64, field: &Area, taken: &[Area]) -> Option<Area> {
     let mut best: Option<(f64, Area)> = None;
     for ring in 0..9 {
         let away = 11.0 + HEIGHT * f64::from(ring);
