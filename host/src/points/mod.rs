@@ -256,7 +256,8 @@ impl Points {
         }
     }
 
-    /// Returns some of the points, in the order of `rows`, with an empty path. Rows that do not exist are left out.
+    /// Returns some of the points, in the order of `rows`, with the header and an empty path. Rows that do not exist are
+    /// left out.
     ///
     /// # Errors
     /// [`Error::Options`] if no row is left.
@@ -277,7 +278,10 @@ impl Points {
             Values::U8(values) => Values::U8(pick(values, dims, rows)),
             Values::F32(values) => Values::F32(pick(values, dims, rows)),
         };
-        Self::new(&self.name, values.len() / dims, dims, values)
+        Ok(Self {
+            header: self.header.clone(),
+            ..Self::new(&self.name, values.len() / dims, dims, values)?
+        })
     }
 
     /// Returns the row and column of the first value that is not finite.
