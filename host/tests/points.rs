@@ -397,7 +397,7 @@ fn centroids_come_back_as_the_same_codes() {
         let centroids = [grid.low, 3, -77, grid.high];
         for file in ["c.npy", "c.csv", "c.safetensors"] {
             let path = folder.file(file);
-            let size = write_centroids(to(&path), &centroids, 2, &grid, None).unwrap();
+            let size = write_centroids(to(&path), &centroids, &grid, &points).unwrap();
             assert_eq!(size, path.metadata().unwrap().len());
             let read = open(&folder, file).unwrap();
             assert_eq!((read.rows(), read.dims()), (2, 2));
@@ -430,8 +430,8 @@ fn outputs_are_refused_before_they_are_begun() {
     assert!(write_labels(to(&npy), &[u32::MAX]).is_err());
     assert!(write_labels(to(&csv), &[u32::MAX]).is_err());
     let codes = grid.to_codes(RangeRule::MinMax, Scheme::Affine).unwrap();
-    let names = ["x".to_owned()];
-    assert!(write_centroids(to(&csv), &[1, 2], 2, &codes.grid, Some(&names)).is_err());
+    let planar = Points::from_rows(2, vec![1i8, 2]).unwrap();
+    assert!(write_centroids(to(&csv), &[1, 2, 3], &codes.grid, &planar).is_err());
     assert!(folder.names().is_empty());
     write_labels(to(&npy), &[0, 7]).unwrap();
     let bytes = fs::read(&npy).unwrap();
@@ -481,6 +481,18 @@ fn csv_results_are_lines_that_read_back() {
     let read = open(&folder, "p.csv").unwrap();
     assert_eq!(read.header(), given.header());
     assert_eq!(read.values(), given.values());
+
+    // Separators stay what they were.
+    let given = csv(&folder, "a;b,c\n1;2\n0.5;4\n").unwrap();
+    write_points(to(&points), &given.select(&[1]).unwrap()).unwrap();
+    assert_eq!(fs::read_to_string(&points).unwrap(), "a;b,c\n0.5;4\n");
+    let Codes { grid, codes, .. } = given.to_codes(RangeRule::MinMax, Scheme::Affine).unwrap();
+    write_centroids(to(&points), &codes, &grid, &given).unwrap();
+    let written = fs::read_to_string(&points).unwrap();
+    assert!(
+        written.starts_with("a;b,c\n") && written.matches(';').count() == 3,
+        "{written}"
+    );
 
     // More lines than are collected at a time.
     let many: Vec<u32> = (0..9000).collect();

@@ -66,6 +66,12 @@ fn csv_centroids_label_as_npy_centroids_do() {
         }
         assert_eq!(by_csv["files"], serde_json::json!(["l.csv"]));
     }
+    // A separator that is named is that of all files.
+    fs::write(folder.path("s.csv"), "1;2\n3;4\n90;80\n").unwrap();
+    let named = ["s.csv", "--delimiter", "semicolon", "--centroids", "sc.csv"];
+    folder.ok(&[&["kmeans", "-k", "2"], &named[..]].concat());
+    let found = folder.json(&[&["assign", "--json"], &named[..]].concat());
+    assert_eq!(found["k"], 2);
 }
 
 /// One point a time, on the grid that came with the centroids, as among all.

@@ -107,6 +107,8 @@ pub struct Points {
     shape: Vec<usize>,
     values: Values,
     header: Option<Vec<String>>,
+    /// The byte between the fields of the CSV file that they came from.
+    delimiter: Option<u8>,
 }
 
 impl Points {
@@ -127,6 +129,7 @@ impl Points {
             shape: vec![rows, dims],
             values,
             header: None,
+            delimiter: None,
         };
         match points.first_not_finite() {
             Some((row, column)) => Err(Error::options(format!(
@@ -256,8 +259,8 @@ impl Points {
         }
     }
 
-    /// Returns some of the points, in the order of `rows`, with the header and an empty path. Rows that do not exist are
-    /// left out.
+    /// Returns some of the points, in the order of `rows`, with the header and the separator of a CSV file and with an
+    /// empty path. Rows that do not exist are left out.
     ///
     /// # Errors
     /// [`Error::Options`] if no row is left.
@@ -280,6 +283,7 @@ impl Points {
         };
         Ok(Self {
             header: self.header.clone(),
+            delimiter: self.delimiter,
             ..Self::new(&self.name, values.len() / dims, dims, values)?
         })
     }

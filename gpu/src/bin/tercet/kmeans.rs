@@ -32,8 +32,8 @@ the report describes. The inertia is that of the original data.
 OUT.safetensors holds their int8 codes and scale, with which `tercet assign` labels other data in the same way. \
 --representatives OUT.npy or OUT.csv holds the nearest real point of each cluster. OUT.weights.npy and \
 OUT.indices.npy (or .csv) next to it hold how many points each one stands for (their weight) and its row in the data \
-(.safetensors: one file). A .csv file has one point per line, with commas between the values, after the header of \
-the data if it had one; labels are one number per line, without a header.
+(.safetensors: one file). A .csv file has one point per line, after the header of the data if it had one, with the \
+separator of the data or commas; labels are one number per line, without a header.
 
 JSON (--json): data, points, dims, columns (null or names), k, seed, engine (that clustered), engine_note (null, or \
 why it is not the one asked for), iterations, stop (labels, inertia, tolerance or iterations), inertia, \
@@ -125,9 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if let Some(path) = &arguments.centroids {
         let (codes, grid) = (&found.clustering.centroids, &found.codes.grid);
-        outputs.with(path, |to| {
-            write_centroids(to, codes, points.dims(), grid, points.header())
-        })?;
+        outputs.with(path, |to| write_centroids(to, codes, grid, &points))?;
     }
     if let Some(path) = &arguments.representatives {
         let nearest = || {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ::csv::{ByteRecord, ReaderBuilder, Trim, Writer};
+use ::csv::{ByteRecord, ReaderBuilder, Trim, WriterBuilder};
 
 use super::{Points, ReadOptions, Values};
 use crate::Error;
@@ -72,24 +72,33 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Points, Error> 
         shape: vec![rows, columns.unwrap_or(1)],
         values: Values::F32(values),
         header,
+        delimiter: Some(delimiter),
     })
 }
 
-/// Writes `header`, if given, and a line per row, with commas between the fields; returns the file's size in bytes.
-/// `text` gives the text of a value.
+/// The header and the separator of a file with one column.
+pub(super) const ONE: (Option<&[String]>, u8) = (None, b',');
+
+/// Writes the header, if given, and a line per row, with the separator between the fields; returns the file's size in
+/// bytes. `text` gives the text of a value.
 pub(super) fn write<'a, T: 'a>(
     mut output: Output,
-    header: Option<&[String]>,
+    (header, delimiter): (Option<&[String]>, u8),
     mut rows: impl Iterator<Item = &'a [T]>,
     text: impl Fn(&T) -> String,
 ) -> Result<u64, Error> {
+    let begin = || {
+        WriterBuilder::new()
+            .delimiter(delimiter)
+            .from_writer(Vec::new())
+    };
     if let Some(names) = header {
-        let mut lines = Writer::from_writer(Vec::new());
+        let mut lines = begin();
         lines.write_record(names).map_err(unwritten)?;
         output.write(&lines.into_inner().map_err(unwritten)?)?;
     }
     loop {
-        let mut lines = Writer::from_writer(Vec::new());
+        let mut lines = begin();
         for row in rows.by_ref().take(LINES) {
             lines
                 .write_record(row.iter().map(|value| text(value)))

@@ -45,42 +45,41 @@ impl Destination<'_> {
     }
 }
 
-/// Writes k centroids, k × `dims` codes on `grid`, in the data's own units; returns the file's size in bytes. The
-/// values are those of the int8 grid that clustering used.
+/// Writes the centroids of `points`, k × d codes on `grid`, in the data's own units; returns the file's size in bytes.
+/// The values are those of the int8 grid that clustering used.
 ///
 /// `.npy`: the values as `f32`, or the codes themselves as `int8` if the grid has scale 1 and zero point 0.
-/// `.csv`: one centroid per line, each value as the shortest decimal number that reads back to its `f32`. The first
-/// line is `header`, the names of the columns, if given; the other formats have no place for it.
+/// `.csv`: one centroid per line, each value as the shortest decimal number that reads back to its `f32`. If the points
+/// came from a CSV file, the first line is its header, if it had one, and the fields have its separator; else they have
+/// commas. The other formats have no place for a header.
 /// `.safetensors`: the codes as tensor `centroids` with `centroids_scale` and, unless it is 0, `centroids_zero_point`
 /// beside it. Only this format holds the grid. [`Points::open`] and [`Points::on_grid`] read all three back to the
 /// same codes.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for another extension, [`Error::Options`] unless `dims` divides the codes and `header` has
-/// `dims` names, and those of [`Output::create`].
+/// [`Error::Unsupported`] for another extension, [`Error::Options`] unless d divides the codes, and those of
+/// [`Output::create`].
 pub fn write_centroids(
     to: Destination<'_>,
     codes: &[i8],
-    dims: usize,
     grid: &Grid,
-    header: Option<&[String]>,
+    points: &Points,
 ) -> Result<u64, Error> {
-    if header.is_some_and(|names| names.len() != dims) {
-        return Err(Error::options("one name per column is needed"));
-    }
+    let dims = points.dims();
     let values = Values::I8 {
         codes: codes.to_vec(),
         grid: *grid,
     };
     let rows = codes.len().checked_div(dims).unwrap_or(0);
-    let points = Points {
-        header: header.map(<[String]>::to_vec),
+    let centroids = Points {
+        header: points.header.clone(),
+        delimiter: points.delimiter,
         ..Points::new("centroids", rows, dims, values)?
     };
-    write_points(to, &points)
+    write_points(to, &centroids)
 }
 
-/// Writes points as [`write_centroids`] does, in `.csv` with their own [`Points::header`]; in `.npy`, uint8 stays uint8.
+/// Writes points as [`write_centroids`] does; in `.npy`, uint8 stays uint8.
 ///
 /// # Errors
 /// As [`write_centroids`].
@@ -106,7 +105,8 @@ pub fn write_points(to: Destination<'_>, points: &Points) -> Result<u64, Error> 
         "csv" => {
             let values = points.to_f32();
             let rows = values.chunks(points.dims());
-            csv::write(to.create()?, points.header(), rows, csv::float)
+            let head = (points.header(), points.delimiter.unwrap_or(b','));
+            csv::write(to.create()?, head, rows, csv::float)
         }
         "safetensors" => tensors(to, points, &[]),
         _ => Err(Error::unsupported(
@@ -144,7 +144,7 @@ pub fn write_representatives(
     for (path, values) in sides.iter().zip([weights, indices]) {
         let to = Destination { path, ..to };
         bytes += if extension(path) == "csv" {
-            csv::write(to.create()?, None, values.chunks(1), u64::to_string)?
+            csv::write(to.create()?, csv::ONE, values.chunks(1), u64::to_string)?
         } else {
             let values = values.iter().flat_map(|value| value.to_le_bytes());
             array(to, &[points.rows()], DType::I64, values)?
@@ -183,7 +183,7 @@ pub fn write_labels(to: Destination<'_>, labels: &[u32]) -> Result<u64, Error> {
         return Err(Error::unsupported(to.path, reason));
     }
     if extension == "csv" {
-        return csv::write(to.create()?, None, labels.chunks(1), u32::to_string);
+        return csv::write(to.create()?, csv::ONE, labels.chunks(1), u32::to_string);
     }
     let bytes = labels.iter().flat_map(|label| label.to_le_bytes());
     array(to, &[labels.len()], DType::I32, bytes)
