@@ -81,7 +81,8 @@ pub(crate) struct Arguments {
     /// Steps of the whole run, for which the learning rate is planned [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "minutes")]
     steps: Option<u64>,
-    /// Time a few steps and do as many as should fit in M minutes, fractions too; other load makes the run longer
+    /// Do as many steps as should fit in M minutes, such as 1.5: an estimate from a few steps, which other load on the
+    /// machine makes longer
     #[arg(long, value_name = "M", value_parser = minutes)]
     minutes: Option<f64>,
     /// Sequences per step
