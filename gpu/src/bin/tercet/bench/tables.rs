@@ -203,6 +203,9 @@ fn cases(results: &Results) -> String {
     table.render()
 }
 
+/// Ratio of times from which one contender counts as faster than another; below, other load may decide.
+const AHEAD: f64 = 1.05;
+
 /// Names the fastest contender of each operation and size, a line each, and how far the next one is behind.
 fn fastest(results: &[Measured]) -> String {
     let mut lines = String::new();
@@ -212,13 +215,15 @@ fn fastest(results: &[Measured]) -> String {
         let [first, next, ..] = order[..] else {
             continue;
         };
+        let (by, ratio) = (next.contender(), next.seconds / first.seconds);
+        let ahead = match ratio < AHEAD {
+            true => format!("; {by} is within 5 %"),
+            false => format!(", {ratio:.2} times as fast as {by}"),
+        };
+        let (operation, size) = (&first.operation, &first.size);
         lines += &format!(
-            "{}, {}: fastest: {}, {:.2} times as fast as {}\n",
-            first.operation,
-            first.size,
-            first.contender(),
-            next.seconds / first.seconds,
-            next.contender(),
+            "{operation}, {size}: fastest: {}{ahead}\n",
+            first.contender()
         );
     }
     lines
