@@ -69,7 +69,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "HOW", default_value = "k-means++")]
     init: String,
     /// Number of restarts, of which the best is kept
-    #[arg(long, visible_alias = "restarts", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        visible_alias = "restarts",
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     n_init: u32,
     /// Maximum iterations of a restart (passes over all points, with --mini-batch)
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]

@@ -67,8 +67,8 @@ pub(crate) fn significant(value: f64) -> String {
 pub(crate) fn lasting(seconds: f64) -> String {
     let seconds = (seconds.round() as u64).max(1);
     let (large, small, rest) = match seconds {
-        ..60 => return format!("{seconds} s"),
-        ..3600 => (format!("{} min", seconds / 60), "s", seconds % 60),
+        0..60 => return format!("{seconds} s"),
+        60..3600 => (format!("{} min", seconds / 60), "s", seconds % 60),
         _ => (format!("{} h", seconds / 3600), "min", seconds % 3600 / 60),
     };
     match rest {

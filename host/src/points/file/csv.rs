@@ -101,7 +101,7 @@ pub(super) fn write<'a, T: 'a>(
         let mut lines = begin();
         for row in rows.by_ref().take(LINES) {
             lines
-                .write_record(row.iter().map(|value| text(value)))
+                .write_record(row.iter().map(&text))
                 .map_err(unwritten)?;
         }
         let lines = lines.into_inner().map_err(unwritten)?;

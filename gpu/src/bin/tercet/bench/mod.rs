@@ -33,11 +33,11 @@ Examples:
   tercet bench --list                                    operations and sizes, without measuring
 
 Each contender's result is compared with the scalar engine's before any timing. The contenders take turns, and the \
-table shows each one's best time; the lines after it name the fastest one of each case, and the next \
-one. The speed-up is relative to the scalar engine on one thread. The roofline is the \
-shortest time in which this machine could move the bytes and do the multiply-adds. Its limits are measured in the \
-same run: the memory bandwidth at the case's working set, and the multiply-adds per second of the contender's \
-instruction set (of the best one here if it has none). Other load on the machine affects all of these figures.
+table shows each one's best time; the lines after it name the fastest one of each case, and the next one. The \
+speed-up is relative to the scalar engine on one thread. The roofline is the shortest time in which this machine \
+could move the bytes and do the multiply-adds. Its limits are measured in the same run: the memory bandwidth at the \
+case's working set, and the multiply-adds per second of the contender's instruction set (of the best one here if it \
+has none). Other load on the machine affects all of these figures.
 
 A CUDA device works on data that stays in its memory. Its times come from its own events and include the processor's \
 work between kernels. Its roofline is the time to move the case's bytes as fast as a copy within device memory of \
