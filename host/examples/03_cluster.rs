@@ -21,6 +21,7 @@ fn main() -> Result<(), Error> {
         })
         .fit(&points)?;
     println!("inertia {}", found.inertia);
+    println!("silhouette {:.4}", found.silhouette()?.score);
     for (number, cluster) in found.clusters.iter().enumerate() {
         println!("cluster {number}: {} points", cluster.count);
     }

@@ -4,7 +4,6 @@
 
 use std::io::{Write, stdout};
 
-use tercet_host::language::Sampler;
 use tercet_host::parallel::Threads;
 use tercet_host::{Error, LanguageModel};
 
@@ -16,13 +15,8 @@ fn main() -> Result<(), Error> {
     let prompt = arguments.next().unwrap_or_else(|| "ROMEO:".to_owned());
 
     let model = LanguageModel::open(path)?;
-    let sampler = Sampler {
-        temperature: 0.8,
-        seed: 1,
-        ..Sampler::GREEDY
-    };
     print!("{prompt}");
-    let asked = model.prompt(&prompt).tokens(110).sample(sampler);
+    let asked = model.prompt(&prompt).tokens(110).temperature(0.8).seed(1);
     let written = asked.generate_on(&mut Threads::default(), |text| {
         print!("{text}");
         stdout().flush().is_ok()

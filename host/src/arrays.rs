@@ -50,7 +50,7 @@ impl Quantized {
 
 #[cfg(feature = "clustering")]
 impl crate::KMeansFit {
-    /// The centroids in the data's own units, one per row.
+    /// The centroids in the data's own units, on the int8 grid that clustering used, one per row.
     pub fn centroids_array(&self) -> ArrayView2<'_, f32> {
         view(self.clusters.len(), self.clustering.dims, &self.centroids)
     }

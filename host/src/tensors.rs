@@ -58,7 +58,8 @@ impl Quantized {
 
 #[cfg(feature = "clustering")]
 impl crate::KMeansFit {
-    /// Copies the centroids, in the data's own units, to a tensor with one row per cluster. O(k · d).
+    /// Copies the centroids, in the data's own units, on the int8 grid that clustering used, to a tensor with one row
+    /// per cluster. O(k · d).
     ///
     /// # Errors
     /// None: the centroids are always whole rows.

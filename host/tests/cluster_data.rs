@@ -3,12 +3,26 @@
 use proptest::prelude::*;
 use tercet_core::cluster::ClusterError;
 use tercet_core::number::Random;
-use tercet_host::cluster::{KMeans, KMeansFit, KmeansOptions, assign_points, kmeans};
+use tercet_host::Error;
+use tercet_host::cluster::{KMeans, KMeansFit, KmeansOptions, assign_points, kmeans, silhouette};
 use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
 
 fn plain(points: &Points, k: usize) -> KMeansFit {
     KMeans::new(k).fit(points).unwrap()
+}
+
+/// The shortcut beside the function, and a fit without two clusters.
+#[test]
+fn a_fit_scores_itself() {
+    let points = Points::from_rows(2, blobs(5, 400, 2, 640)).unwrap();
+    let found = plain(&points, 4);
+    let codes = found.points(None).unwrap();
+    let direct = silhouette(&codes, found.labels(), 4, 0).unwrap();
+    assert_eq!(found.silhouette().unwrap(), direct);
+    assert!(direct.score > plain(&points, 9).silhouette().unwrap().score);
+    let one = plain(&points, 1).silhouette();
+    assert!(matches!(one, Err(Error::Options { .. })), "{one:?}");
 }
 
 /// Points around k centres, in 64ths.

@@ -224,7 +224,18 @@ fn a_model_writes_what_microcontrollers_write() {
     let long = "word ".repeat(500);
     let refused = model.prompt(&long).generate().unwrap_err().to_string();
     assert!(refused.contains("this model takes 1 to 128"), "{refused}");
-    let bits = model.perplexity(&board).unwrap().bits_per_byte();
+    // The shortcuts set what a sampler sets.
+    let sampler = Sampler {
+        temperature: 0.8,
+        seed: 3,
+        ..Sampler::GREEDY
+    };
+    let prompt = model.prompt("ROMEO:").tokens(20);
+    let drawn = prompt.temperature(0.8).seed(3).generate().unwrap();
+    assert_eq!(drawn, prompt.sample(sampler).generate().unwrap());
+    assert_ne!(drawn, prompt.generate().unwrap());
+    assert_ne!(drawn, prompt.temperature(0.8).generate().unwrap());
+    let bits = model.evaluate(&board).unwrap().bits_per_byte();
     assert!((0.5..3.0).contains(&bits), "{bits}");
     assert!(LanguageModel::open(root.join("README.md")).is_err());
 }

@@ -395,9 +395,9 @@ fn centroids_come_back_as_the_same_codes() {
         let points = Points::new(name, 2, 2, values).unwrap();
         let Codes { grid, .. } = points.to_codes(RangeRule::MinMax, Scheme::Affine).unwrap();
         let centroids = [grid.low, 3, -77, grid.high];
-        for file in ["c.npy", "c.safetensors"] {
+        for file in ["c.npy", "c.csv", "c.safetensors"] {
             let path = folder.file(file);
-            let size = write_centroids(to(&path), &centroids, 2, &grid).unwrap();
+            let size = write_centroids(to(&path), &centroids, &grid, &points).unwrap();
             assert_eq!(size, path.metadata().unwrap().len());
             let read = open(&folder, file).unwrap();
             assert_eq!((read.rows(), read.dims()), (2, 2));
@@ -426,7 +426,12 @@ fn outputs_are_refused_before_they_are_begun() {
     let grid = Points::new("p", 1, 1, Values::int8(vec![1])).unwrap();
     assert!(write_points(to(&text), &grid).is_err());
     assert!(write_labels(to(&text), &[1]).is_err());
+    let csv = folder.file("l.csv");
     assert!(write_labels(to(&npy), &[u32::MAX]).is_err());
+    assert!(write_labels(to(&csv), &[u32::MAX]).is_err());
+    let codes = grid.to_codes(RangeRule::MinMax, Scheme::Affine).unwrap();
+    let planar = Points::from_rows(2, vec![1i8, 2]).unwrap();
+    assert!(write_centroids(to(&csv), &[1, 2, 3], &codes.grid, &planar).is_err());
     assert!(folder.names().is_empty());
     write_labels(to(&npy), &[0, 7]).unwrap();
     let bytes = fs::read(&npy).unwrap();
@@ -455,6 +460,69 @@ fn outputs_are_refused_before_they_are_begun() {
 }
 
 #[test]
+fn csv_results_are_lines_that_read_back() {
+    let folder = Folder::new();
+    let labels = folder.file("l.csv");
+    assert_eq!(write_labels(to(&labels), &[0, 7, 12]).unwrap(), 7);
+    assert_eq!(fs::read_to_string(&labels).unwrap(), "0\n7\n12\n");
+
+    // Names that need quotes, and floats of every size.
+    let given = csv(
+        &folder,
+        "\"x, m\",\"a \"\"b\"\"\"\n0.1,-1e-12\n3e38,16777217\n-0,1e-5\n",
+    )
+    .unwrap();
+    let points = folder.file("p.csv");
+    write_points(to(&points), &given).unwrap();
+    assert_eq!(
+        fs::read_to_string(&points).unwrap(),
+        "\"x, m\",\"a \"\"b\"\"\"\n0.1,-1e-12\n3e38,16777216\n-0,0.00001\n"
+    );
+    let read = open(&folder, "p.csv").unwrap();
+    assert_eq!(read.header(), given.header());
+    assert_eq!(read.values(), given.values());
+
+    // Separators stay what they were.
+    let given = csv(&folder, "a;b,c\n1;2\n0.5;4\n").unwrap();
+    write_points(to(&points), &given.select(&[1]).unwrap()).unwrap();
+    assert_eq!(fs::read_to_string(&points).unwrap(), "a;b,c\n0.5;4\n");
+    let Codes { grid, codes, .. } = given.to_codes(RangeRule::MinMax, Scheme::Affine).unwrap();
+    write_centroids(to(&points), &codes, &grid, &given).unwrap();
+    let written = fs::read_to_string(&points).unwrap();
+    assert!(
+        written.starts_with("a;b,c\n") && written.matches(';').count() == 3,
+        "{written}"
+    );
+
+    // More lines than are collected at a time.
+    let many: Vec<u32> = (0..9000).collect();
+    write_labels(to(&labels), &many).unwrap();
+    let lines = fs::read_to_string(&labels).unwrap();
+    assert!(
+        lines
+            .lines()
+            .map(|line| line.parse::<u32>().unwrap())
+            .eq(many)
+    );
+}
+
+proptest! {
+    /// Every finite float, by its bits.
+    #[test]
+    fn floats_survive_csv(bits in prop::collection::vec(any::<u32>(), 1..40)) {
+        let values: Vec<f32> = bits.into_iter().map(f32::from_bits).filter(|x| x.is_finite()).collect();
+        prop_assume!(!values.is_empty());
+        let folder = Folder::new();
+        let path = folder.file("p.csv");
+        let points = Points::from_rows(1, values.clone()).unwrap();
+        write_points(to(&path), &points).unwrap();
+        let read = open(&folder, "p.csv").unwrap().to_f32().into_owned();
+        let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        prop_assert_eq!(bits(&read), bits(&values));
+    }
+}
+
+#[test]
 fn representatives_keep_their_type_their_weights_and_their_rows() {
     let folder = Folder::new();
     let all = Points::new("images", 3, 2, Values::U8(vec![1, 2, 3, 4, 5, 255])).unwrap();
@@ -462,13 +530,22 @@ fn representatives_keep_their_type_their_weights_and_their_rows() {
     assert_eq!(*chosen.values(), Values::U8(vec![5, 255, 1, 2]));
     let npy = folder.file("r.npy");
     write_representatives(to(&npy), &chosen, &[7, 9], &[2, 0]).unwrap();
-    let [weights, indices] = side_files(&npy);
+    let sides = |path: &std::path::Path| <[_; 2]>::try_from(side_files(path)).unwrap();
+    let [weights, indices] = sides(&npy);
     assert_eq!(open(&folder, "r.npy").unwrap().values(), chosen.values());
     let options = ReadOptions::default();
     let read = |path: &std::path::Path| read_weights(path.to_str().unwrap(), 2, &options).unwrap();
     assert_eq!((read(&weights), read(&indices)), (vec![7, 9], vec![2, 0]));
 
+    let text = folder.file("r.csv");
+    write_representatives(to(&text), &chosen, &[7, 9], &[2, 0]).unwrap();
+    assert_eq!(fs::read_to_string(&text).unwrap(), "5,255\n1,2\n");
+    let [weights, indices] = sides(&text);
+    assert_eq!(weights, folder.file("r.weights.csv"));
+    assert_eq!((read(&weights), read(&indices)), (vec![7, 9], vec![2, 0]));
+
     let file = folder.file("r.safetensors");
+    assert!(side_files(&file).is_empty());
     write_representatives(to(&file), &chosen, &[7, 9], &[2, 0]).unwrap();
     assert_eq!(
         open(&folder, "r.safetensors").unwrap().values(),

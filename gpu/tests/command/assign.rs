@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::kmeans::{digits, groups, labels};
+use super::kmeans::{csv_labels, digits, groups, labels};
 use super::support::{Folder, fields};
 
 #[test]
@@ -10,7 +10,7 @@ fn points_get_the_labels_they_had() {
     let folder = Folder::new();
     groups(&folder);
     for data in [digits(), "groups.csv".to_owned()] {
-        for file in ["c.npy", "c.safetensors"] {
+        for file in ["c.npy", "c.csv", "c.safetensors"] {
             for more in [&[][..], &["--spherical"]] {
                 let command = ["kmeans", &data, "-k", "3", "--force"];
                 folder.ok(&[
@@ -30,6 +30,48 @@ fn points_get_the_labels_they_had() {
             }
         }
     }
+}
+
+/// Centroids by text are those by bytes: the same labels and the same inertia, of other points too.
+#[test]
+fn csv_centroids_label_as_npy_centroids_do() {
+    let folder = Folder::new();
+    groups(&folder);
+    fs::write(
+        folder.path("others.csv"),
+        "x,y\n3.1,-7\n-0.3,0.125\n9,9\n0.2,-30\n5.3,0.1\n",
+    )
+    .unwrap();
+    let digits = digits();
+    for (data, others) in [
+        (digits.as_str(), digits.as_str()),
+        ("groups.csv", "others.csv"),
+    ] {
+        let outputs = |to| ["kmeans", data, "-k", "3", "--centroids", to, "--force"];
+        folder.ok(&outputs("c.npy"));
+        folder.ok(&outputs("c.csv"));
+        let assign = |centroids, to| {
+            let command = ["assign", others, "--centroids", centroids, "--labels", to];
+            folder.json(&[&command[..], &["--force", "--json"]].concat())
+        };
+        let by_npy = assign("c.npy", "l.npy");
+        let by_csv = assign("c.csv", "l.csv");
+        assert_eq!(
+            csv_labels(&folder, "l.csv"),
+            labels(&folder, "l.npy"),
+            "{data}"
+        );
+        for field in ["inertia", "grid", "counts", "clipped"] {
+            assert_eq!(by_csv[field], by_npy[field], "{data} {field}");
+        }
+        assert_eq!(by_csv["files"], serde_json::json!(["l.csv"]));
+    }
+    // A separator that is named is that of all files.
+    fs::write(folder.path("s.csv"), "1;2\n3;4\n90;80\n").unwrap();
+    let named = ["s.csv", "--delimiter", "semicolon", "--centroids", "sc.csv"];
+    folder.ok(&[&["kmeans", "-k", "2"], &named[..]].concat());
+    let found = folder.json(&[&["assign", "--json"], &named[..]].concat());
+    assert_eq!(found["k"], 2);
 }
 
 /// One point a time, on the grid that came with the centroids, as among all.
@@ -130,5 +172,5 @@ fn what_does_not_fit_is_refused() {
         "--labels",
         "l.txt",
     ]);
-    assert!(line.contains("must end in .npy"), "{line}");
+    assert!(line.contains("must end in .npy or .csv"), "{line}");
 }

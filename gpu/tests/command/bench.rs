@@ -58,6 +58,60 @@ fn a_line_each_contender_under_one_head() {
 }
 
 #[test]
+fn every_case_has_a_verdict_and_every_ceiling_one_row() {
+    let folder = Folder::new();
+    let by = ["--threads", "1", "--backend", "scalar"];
+    let text = folder.ok(&small(&by));
+    // The scalar engine and one thread without an instruction set have one ceiling.
+    let ceilings = text
+        .lines()
+        .skip_while(|line| !line.starts_with("multiply-adds"));
+    let ceilings: Vec<&str> = ceilings
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    assert_eq!(ceilings.len(), 1, "{text}");
+    assert!(ceilings[0].starts_with("scalar "), "{text}");
+    let verdicts: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains(": fastest: "))
+        .collect();
+    assert_eq!(verdicts.len(), 2, "{text}");
+    for (line, operation) in verdicts.iter().zip(["exact mean, ", "matvec q8_0, "]) {
+        let (case, verdict) = line.split_once(": fastest: ").unwrap();
+        assert!(case.starts_with(operation), "{line}");
+        let (first, next) = match verdict.split_once("; ") {
+            Some((first, rest)) => (first, rest.strip_suffix(" is within 5 %").unwrap()),
+            None => {
+                let (first, rest) = verdict.split_once(", ").unwrap();
+                let (ratio, next) = rest.split_once(" times as fast as ").unwrap();
+                assert!(ratio.parse::<f64>().unwrap() >= 1.05, "{line}");
+                (first, next)
+            }
+        };
+        let mut both = [first, next];
+        both.sort_unstable();
+        assert_eq!(both, ["scalar", "threads × 1"], "{line}");
+        // It is the one with the least time of the table's rows.
+        let speed_up = |engine: &str| {
+            let is_row = |row: &&str| {
+                row.starts_with(&operation[..operation.len() - 2]) && row.contains(engine)
+            };
+            let row = text.lines().find(is_row).unwrap();
+            let words: Vec<&str> = row.split_whitespace().collect();
+            let at = words.iter().rposition(|word| *word == "%").unwrap();
+            words[at - 2].parse::<f64>().unwrap()
+        };
+        assert!(
+            speed_up(&format!(" {first} ")) >= speed_up(&format!(" {next} ")),
+            "{text}"
+        );
+    }
+    let report = folder.json(&small(&[&by[..], &["--json"]].concat()));
+    assert_eq!(report["peaks"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn the_json_is_as_the_help_says() {
     let folder = Folder::new();
     let report = folder.json(&small(&["--json", "--threads", "2", "--backend", "scalar"]));

@@ -37,6 +37,12 @@ pub(super) fn labels(folder: &Folder, name: &str) -> Vec<i32> {
         .collect()
 }
 
+/// The lines of a CSV file of labels.
+pub(super) fn csv_labels(folder: &Folder, name: &str) -> Vec<i32> {
+    let text = fs::read_to_string(folder.path(name)).unwrap();
+    text.lines().map(|line| line.parse().unwrap()).collect()
+}
+
 fn number(of: &Value) -> f64 {
     of.as_f64().unwrap_or_else(|| panic!("{of}"))
 }
@@ -252,6 +258,81 @@ fn representatives_are_real_points() {
 }
 
 #[test]
+fn csv_comes_out_as_it_went_in() {
+    let folder = Folder::new();
+    groups(&folder);
+    let command = ["kmeans", "groups.csv", "-k", "3", "--json", "--force"];
+    let npy = ["--labels", "l.npy", "--centroids", "c.npy"];
+    folder.ok(&[&command[..], &npy].concat());
+    let outputs = ["--labels", "l.csv", "--centroids", "c.csv"];
+    let nearest = ["--representatives", "r.csv"];
+    let found = folder.json(&[&command[..], &outputs, &nearest].concat());
+    let files: Vec<&str> = found["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f.as_str().unwrap())
+        .collect();
+    assert_eq!(
+        files,
+        ["l.csv", "c.csv", "r.csv", "r.weights.csv", "r.indices.csv"]
+    );
+    let read = |name: &str| fs::read_to_string(folder.path(name)).unwrap();
+    assert_eq!(csv_labels(&folder, "l.csv"), labels(&folder, "l.npy"));
+
+    // The names of the columns, and the values of the npy file.
+    let centroids = read("c.csv");
+    let (header, rows) = centroids.split_once('\n').unwrap();
+    assert_eq!(header, "x,y");
+    let values: Vec<f32> = rows
+        .split_terminator([',', '\n'])
+        .map(|x| x.parse().unwrap())
+        .collect();
+    let floats: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    assert_eq!(values.len(), 6);
+    assert!(fs::read(folder.path("c.npy")).unwrap().ends_with(&floats));
+
+    // Real points: lines of the data.
+    let data = read("groups.csv");
+    let chosen = read("r.csv");
+    assert!(
+        chosen.starts_with("x,y\n") && chosen.lines().count() == 4,
+        "{chosen}"
+    );
+    for (line, row) in chosen.lines().skip(1).zip(read("r.indices.csv").lines()) {
+        let row: usize = row.parse().unwrap();
+        assert_eq!(data.lines().nth(row + 1), Some(line));
+    }
+    assert_eq!(read("r.weights.csv"), "4\n4\n4\n");
+
+    // As a start, they end where they ended.
+    let again = folder.json(&[&command[..], &["--init", "c.csv"]].concat());
+    assert_eq!(again["inertia"], found["inertia"]);
+}
+
+#[test]
+fn options_go_by_the_names_of_the_library_too() {
+    let folder = Folder::new();
+    let digits = digits();
+    let run = |options: &[&str]| {
+        let command = ["kmeans", digits.as_str(), "-k", "10", "--json"];
+        let mut found = folder.json(&[&command[..], options].concat());
+        found.as_object_mut().unwrap().remove("seconds");
+        found
+    };
+    let found = run(&["--n-init", "2", "--tol", "0.05"]);
+    assert_eq!(run(&["--restarts", "2", "--tolerance", "0.05"]), found);
+    assert_ne!(run(&["--restarts", "2"]), found);
+    assert_ne!(run(&["--tolerance", "0.05"]), found);
+    for command in ["kmeans", "elbow"] {
+        let help = folder.ok(&[command, "--help"]);
+        for alias in ["--restarts", "--tolerance"] {
+            assert!(help.contains(alias), "{command}: {alias}");
+        }
+    }
+}
+
+#[test]
 fn reports_are_pages_and_pictures() {
     let folder = Folder::new();
     let digits = digits();
@@ -349,18 +430,18 @@ fn bad_requests_are_refused_before_anything_is_written() {
         ),
         (
             "groups.csv",
-            &["-k", "3", "--labels", "l.csv"],
-            "must end in .npy",
+            &["-k", "3", "--labels", "l.txt"],
+            "must end in .npy or .csv",
         ),
         (
             "groups.csv",
             &["-k", "3", "--centroids", "c.gguf"],
-            "must end in .npy or .safetensors",
+            "must end in .npy, .csv or .safetensors",
         ),
         (
             "groups.csv",
             &["-k", "3", "--report", "r.pdf"],
-            "must end in .html or .htm or .svg",
+            "must end in .html, .htm or .svg",
         ),
         (
             "groups.csv",

@@ -114,6 +114,24 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
         &["--percent"],
     ),
     (&["elbow", IMAGES, "--k", "5..2"], &["FIRST..LAST"]),
+    (
+        &["kmeans", "named.csv", "-k", "2"],
+        &[
+            "`s0` is not a number",
+            "(points are numbers; leave that column out: `cut ",
+        ],
+    ),
+    (
+        &["elbow", "blanks.csv", "--k", "2"],
+        &["separate the fields by commas: `tr -s ' ' , < blanks.csv > numbers.csv`"],
+    ),
+    (
+        &["search", "holes.csv", "holes.csv", "-k", "2"],
+        &[
+            "line 2, column 2: the field is empty",
+            "leave out its line or column",
+        ],
+    ),
 ];
 
 #[test]
@@ -123,6 +141,9 @@ fn every_mistake_is_answered_by_what_to_do() {
     fs::write(folder.path("text.txt"), "hello\n").unwrap();
     let model = fs::read(NANO).unwrap();
     fs::write(folder.path("cut.gguf"), &model[..1000]).unwrap();
+    fs::write(folder.path("named.csv"), "id,x\ns0,1\n").unwrap();
+    fs::write(folder.path("blanks.csv"), "1.5 2 3\n4 5 6\n").unwrap();
+    fs::write(folder.path("holes.csv"), "1,2\n3,\n").unwrap();
     let before = folder.files();
     for (arguments, parts) in MISTAKES {
         let run = folder.run(arguments);
@@ -131,5 +152,29 @@ fn every_mistake_is_answered_by_what_to_do() {
             assert!(run.err.contains(part), "{arguments:?}: {part}: {}", run.err);
         }
         assert_eq!(folder.files(), before, "{arguments:?}");
+    }
+}
+
+/// The shell's own words, run as they are printed.
+#[cfg(unix)]
+#[test]
+fn a_column_of_text_is_left_out_as_the_error_says() {
+    let folder = Folder::new();
+    for (file, text) in [
+        ("first.csv", "id,x,y\ns0,1,2\ns1,3,4\n"),
+        ("my points.csv", "x;id;y\n1;s0;2\n3;s1;4\n"),
+        ("third.tsv", "x\ty\tid\n1\t2\ts0\n3\t4\ts1\n"),
+        ("blanks.csv", "1  2\n3 4\n"),
+    ] {
+        fs::write(folder.path(file), text).unwrap();
+        let line = folder.fails(&["kmeans", file, "-k", "2"]);
+        let (_, recipe) = line.rsplit_once(": `").unwrap();
+        let (recipe, _) = recipe.split_once('`').unwrap();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", recipe]).current_dir(folder.path("."));
+        assert!(shell.status().unwrap().success(), "{recipe}");
+        let found = folder.json(&["kmeans", "numbers.csv", "-k", "2", "--json"]);
+        let shape = (found["points"].as_u64(), found["dims"].as_u64());
+        assert_eq!(shape, (Some(2), Some(2)), "{recipe}");
     }
 }

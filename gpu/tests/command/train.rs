@@ -150,6 +150,71 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
 }
 
 #[test]
+fn people_read_figures_times_and_a_next_step() {
+    let folder = folder();
+    let out = folder.ok(&arguments("my model.gguf", &["--vocabulary", "259"]));
+    let told: Vec<&str> = out
+        .lines()
+        .filter(|line| line.starts_with("step "))
+        .collect();
+    assert_eq!(told.len(), 2, "{out}");
+    let held_out = TEXT.len() - TEXT.len() / 20;
+    fs::write(folder.path("held-out.txt"), &TEXT[held_out..]).unwrap();
+    let scored = folder.json(&["perplexity", "my model.gguf", "held-out.txt", "--json"]);
+    let number = |name: &str| scored[name].as_f64().unwrap();
+    let digits = format!(
+        "held out {:.4} bits per byte, perplexity {}",
+        number("bits_per_byte"),
+        &number("perplexity").to_string()[..4]
+    );
+    assert!(told[1].contains(&digits), "{digits}: {}", told[1]);
+    assert!(
+        told[0].contains(", about ") && told[0].ends_with(" s left"),
+        "{}",
+        told[0]
+    );
+    assert!(told[1].ends_with(" s") && !out.contains("sum "), "{out}");
+    let next = "\ntry: tercet generate 'my model.gguf' -p \"The \" --temp 0.8\n";
+    assert!(out.ends_with(next), "{out}");
+    let command = [
+        "generate",
+        "my model.gguf",
+        "-p",
+        "The ",
+        "--temp",
+        "0.8",
+        "-n",
+        "3",
+    ];
+    assert_eq!(folder.run(&command).code, Some(0));
+}
+
+/// The number of steps is fixed by an estimate, which is said, and with which the run can be repeated.
+#[test]
+fn a_run_by_the_clock_is_one_by_its_steps() {
+    let folder = folder();
+    let options = ["--batch", "2", "--context", "16", "--vocabulary", "259"];
+    let run = |out: &str, by: &[&str]| {
+        let command = ["train", "text.txt", "-o", out];
+        folder.run(&[&command[..], &options, by].concat())
+    };
+    let by_time = run("time.gguf", &["--minutes", "0.005"]);
+    assert_eq!(by_time.code, Some(0), "{by_time:?}");
+    let (steps, rest) = by_time.err.split_once(" step").unwrap();
+    for part in [
+        ", about 1 s: an estimate from 3 steps of 0.",
+        "makes it longer",
+    ] {
+        assert!(rest.contains(part), "{}", by_time.err);
+    }
+    let planned = format!("; {steps} steps of 2 x 16,");
+    assert!(by_time.out.contains(&planned), "{planned}: {}", by_time.out);
+    let by_steps = run("steps.gguf", &["--steps", steps]);
+    assert_eq!((by_steps.code, by_steps.err.as_str()), (Some(0), ""));
+    assert!(bytes(&folder, "steps.gguf") == bytes(&folder, "time.gguf"));
+}
+
+#[test]
 fn threads_parts_and_interruptions_do_not_show_in_the_file() {
     let folder = folder();
     let of = |out: &str, own: &[&str]| {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use tercet_core::cluster::score::SilhouetteScore;
 use tercet_core::cluster::{self, Init, Summary, float};
 use tercet_core::quant::calibrate::RangeRule;
 use tracing::trace_span;
@@ -256,7 +257,8 @@ pub struct KMeansFit {
     pub clustering: Clustering,
     /// The codes that were clustered, and their grid.
     pub codes: Codes,
-    /// The centroids that the labels belong to, k · d, in the data's own units.
+    /// The centroids that the labels belong to, k · d, in the data's own units, on the int8 grid that clustering used.
+    /// The means of the clusters are rounded to steps of that grid, [`Codes::grid`].
     pub centroids: Vec<f32>,
     /// Size, spread and nearest point of each cluster, in units of codes.
     pub clusters: Vec<Summary>,
@@ -311,6 +313,27 @@ impl KMeansFit {
             .iter()
             .map(|cluster| squared(cluster).sqrt())
             .collect()
+    }
+
+    /// Returns the silhouette, −1 to 1: close to 1 if the points lie much nearer to their own cluster than to the next
+    /// one. It is [`super::silhouette`] of the int8 codes, each point counted once, with seed 0, which draws the sample
+    /// of more than 4,096 points. For weights or another seed, call that function with [`KMeansFit::points`].
+    ///
+    /// ```
+    /// use tercet_host::KMeans;
+    /// use tercet_host::points::Points;
+    ///
+    /// let points = Points::from_rows(1, vec![0.5, 0.75, 9.5, 10.0])?;
+    /// let found = KMeans::new(2).fit(&points)?;
+    /// assert!(found.silhouette()?.score > 0.9);
+    /// # Ok::<(), tercet_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Options`] if fewer than two clusters have members.
+    pub fn silhouette(&self) -> Result<SilhouetteScore, Error> {
+        let points = self.points(None)?;
+        super::silhouette(&points, self.labels(), self.clusters.len(), 0).map_err(Error::options)
     }
 
     /// Returns the codes as points with `weights`, for [`super::silhouette`] and [`super::davies_bouldin`].

@@ -73,11 +73,22 @@ impl LanguageModel {
         }
     }
 
-    /// Measures how well the model predicts a text, in windows of its whole context: perplexity and bits per byte.
+    /// Measures how well the model predicts a text, in windows of its whole context. Returns the sum of the tokens'
+    /// costs, from which [`Cost::perplexity`] and [`Cost::bits_per_byte`] compute those figures. Lower is better.
+    ///
+    /// ```
+    /// use tercet_host::LanguageModel;
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu/models/nano.gguf");
+    /// let model = LanguageModel::open(path)?;
+    /// let cost = model.evaluate("The quality of mercy is not strain'd")?;
+    /// println!("{:.1}, {:.2} bits per byte", cost.perplexity(), cost.bits_per_byte());
+    /// # Ok::<(), tercet_host::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Options`] for a text of too few tokens; those of [`run`].
-    pub fn perplexity(&self, text: &str) -> Result<Cost, Error> {
+    pub fn evaluate(&self, text: &str) -> Result<Cost, Error> {
         let tokens = self.encode(text)?;
         let mut view = View::of(&self.file)?;
         let model = view.model(&self.file)?;
@@ -135,7 +146,7 @@ impl Prompt<'_> {
     }
 
     /// Draws tokens with this sampler, instead of taking the likeliest. The same seed draws the same text on every
-    /// machine.
+    /// machine. For a temperature and a seed alone, [`Prompt::temperature`] and [`Prompt::seed`] are shorter.
     ///
     /// ```no_run
     /// use tercet_host::LanguageModel;
@@ -148,6 +159,31 @@ impl Prompt<'_> {
     /// ```
     pub const fn sample(mut self, sampler: Sampler) -> Self {
         self.sampler = sampler;
+        self
+    }
+
+    /// Draws tokens at this temperature, instead of taking the likeliest: 1 draws as the model predicts, less prefers
+    /// likely tokens, and 0 takes the likeliest. Other settings of the sampler stay as they are.
+    ///
+    /// ```
+    /// use tercet_host::LanguageModel;
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu/models/nano.gguf");
+    /// let model = LanguageModel::open(path)?;
+    /// let drawn = |seed| model.prompt("ROMEO:").tokens(12).temperature(0.8).seed(seed).generate();
+    /// assert_eq!(drawn(7)?, drawn(7)?);
+    /// assert_ne!(drawn(7)?.text, drawn(8)?.text);
+    /// # Ok::<(), tercet_host::Error>(())
+    /// ```
+    pub const fn temperature(mut self, temperature: f32) -> Self {
+        self.sampler.temperature = temperature;
+        self
+    }
+
+    /// Seeds the draws of tokens; it has no effect at a temperature of 0. The same seed draws the same text on every
+    /// machine.
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.sampler.seed = seed;
         self
     }
 

@@ -107,6 +107,8 @@ pub struct Points {
     shape: Vec<usize>,
     values: Values,
     header: Option<Vec<String>>,
+    /// The byte between the fields of the CSV file that they came from.
+    delimiter: Option<u8>,
 }
 
 impl Points {
@@ -127,6 +129,7 @@ impl Points {
             shape: vec![rows, dims],
             values,
             header: None,
+            delimiter: None,
         };
         match points.first_not_finite() {
             Some((row, column)) => Err(Error::options(format!(
@@ -256,7 +259,8 @@ impl Points {
         }
     }
 
-    /// Returns some of the points, in the order of `rows`, with an empty path. Rows that do not exist are left out.
+    /// Returns some of the points, in the order of `rows`, with the header and the separator of a CSV file and with an
+    /// empty path. Rows that do not exist are left out.
     ///
     /// # Errors
     /// [`Error::Options`] if no row is left.
@@ -277,7 +281,11 @@ impl Points {
             Values::U8(values) => Values::U8(pick(values, dims, rows)),
             Values::F32(values) => Values::F32(pick(values, dims, rows)),
         };
-        Self::new(&self.name, values.len() / dims, dims, values)
+        Ok(Self {
+            header: self.header.clone(),
+            delimiter: self.delimiter,
+            ..Self::new(&self.name, values.len() / dims, dims, values)?
+        })
     }
 
     /// Returns the row and column of the first value that is not finite.

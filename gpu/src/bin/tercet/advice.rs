@@ -23,6 +23,11 @@ pub(crate) fn advice(error: &Error) -> Option<String> {
         Error::BadFile { path, format, .. } if *format == "GGUF" && !begins_as_gguf(path) => {
             "`tercet import` makes a GGUF model of a Hugging Face folder or a llama2.c checkpoint"
         }
+        Error::BadFile {
+            path,
+            format: "csv",
+            reason,
+        } => return field(path, reason),
         Error::BadFile { format, .. } if matches!(*format, "GGUF" | "safetensors" | "npy") => {
             "the file may be cut or damaged; compare its size with the original's"
         }
@@ -32,6 +37,64 @@ pub(crate) fn advice(error: &Error) -> Option<String> {
         _ => return None,
     };
     Some(words.to_owned())
+}
+
+/// Returns what to do about a field of a CSV file that is no number, from the reason that the reader gave.
+fn field(path: &Path, reason: &str) -> Option<String> {
+    let (place, what) = reason.split_once(": ")?;
+    if what == "the field is empty" {
+        return Some(
+            "every field needs a number; fill it, or leave out its line or column".to_owned(),
+        );
+    }
+    let shown = what.strip_prefix('`')?.strip_suffix("` is not a number")?;
+    let file = quoted(&path.display().to_string());
+    let mut words: Vec<&str> = shown.split_whitespace().collect();
+    if shown.ends_with('…') {
+        words.pop();
+    }
+    if shown.contains(' ') && words.iter().all(|word| word.parse::<f32>().is_ok()) {
+        let recipe = format!("`tr -s ' ' , < {file} > numbers.csv`");
+        return Some(format!("separate the fields by commas: {recipe}"));
+    }
+    let column: usize = place.rsplit_once("column ")?.1.parse().ok()?;
+    let others = match column {
+        1 => "2-".to_owned(),
+        2 => "1,3-".to_owned(),
+        n => format!("1-{},{}-", n - 1, n + 1),
+    };
+    Some(format!(
+        "points are numbers; leave that column out: `cut{} -f{others} {file} > numbers.csv`",
+        separator(path)
+    ))
+}
+
+/// Returns the option of `cut` for the byte that separates the fields of a file: the one that [`Points::open`] finds.
+///
+/// [`Points::open`]: tercet_host::points::Points::open
+fn separator(path: &Path) -> &'static str {
+    let Ok(file) = std::fs::File::open(path) else {
+        return " -d,";
+    };
+    let lines = io::BufRead::lines(io::BufReader::new(file));
+    let first = lines
+        .map_while(Result::ok)
+        .find(|line| !line.trim().is_empty());
+    match first.unwrap_or_default() {
+        line if line.contains('\t') => "",
+        line if line.contains(';') => " -d';'",
+        _ => " -d,",
+    }
+}
+
+/// Quotes a name for the shell if it needs that.
+pub(crate) fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "._-/".contains(c);
+    if name.chars().all(is_plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
+    }
 }
 
 /// Returns the names beside a missing file that are most like its own.

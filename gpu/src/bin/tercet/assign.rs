@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 use tercet_host::points::write_labels;
 
-use crate::clustering::{Data, Outputs, describe};
+use crate::clustering::{Data, LABELS, Outputs, describe};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::{engine, format, output};
@@ -15,9 +15,11 @@ const EXAMPLES: &str = "\
 Examples:
   tercet kmeans train.npy -k 16 --centroids centroids.safetensors
   tercet assign test.npy --centroids centroids.safetensors --labels labels.npy
+  tercet assign sensors.csv --centroids centroids.csv --labels labels.csv
 
 Points from which the centroids were computed get the labels that they had. Centroids from a .safetensors file bring \
-the int8 grid on which they were computed. Other centroids are put on one new grid together with the points.
+the int8 grid on which they were computed. Other centroids (.npy, .csv) are put on one new grid together with the \
+points.
 
 JSON (--json): data, points, dims, k, engine (that compared), engine_note (null, or why it is not the one asked \
 for), inertia, grid (scale, zero_point), clipped, counts[], files[], seconds.";
@@ -34,7 +36,7 @@ pub(crate) struct Arguments {
     /// Compare directions (cosine), for centroids of a spherical run
     #[arg(long)]
     spherical: bool,
-    /// Write each point's label, int32 (.npy)
+    /// Write each point's label: int32 (.npy) or one number per line (.csv)
     #[arg(long, value_name = "OUT")]
     labels: Option<PathBuf>,
     /// Replace OUT if it exists
@@ -76,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let inputs = std::iter::once(centroids.path().to_owned());
     let outputs = Outputs::new(&points, inputs, arguments.force);
     if let Some(path) = &arguments.labels {
-        outputs.check(&[(path, &["npy"])])?;
+        outputs.check(&[(path, LABELS)])?;
     }
     let mut engine = arguments.engine.open()?;
     let found = engine.assign(&points, &centroids, arguments.spherical)?;

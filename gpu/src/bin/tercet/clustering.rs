@@ -16,6 +16,11 @@ use crate::failure::Failure;
 use crate::format;
 use crate::words::{percentile, words};
 
+/// Extensions of files for labels.
+pub(crate) const LABELS: &[&str] = &["npy", "csv"];
+/// Extensions of files for points.
+pub(crate) const TABLES: &[&str] = &["npy", "csv", "safetensors"];
+
 /// The source of the points.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Data {
@@ -64,7 +69,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "HOW", default_value = "k-means++")]
     init: String,
     /// Number of restarts, of which the best is kept
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        visible_alias = "restarts",
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     n_init: u32,
     /// Maximum iterations of a restart (passes over all points, with --mini-batch)
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
@@ -72,6 +83,7 @@ pub(crate) struct Options {
     /// Stop when an iteration lowers the inertia by at most this part of it, rounded to millionths
     #[arg(
         long,
+        visible_alias = "tolerance",
         value_name = "X",
         default_value_t = 0.0,
         allow_negative_numbers = true

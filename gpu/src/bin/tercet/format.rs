@@ -63,6 +63,20 @@ pub(crate) fn significant(value: f64) -> String {
     }
 }
 
+/// Formats a time for people, in whole seconds or minutes and at least a second: `12 s`, `1 min 12 s`, `2 h 5 min`.
+pub(crate) fn lasting(seconds: f64) -> String {
+    let seconds = (seconds.round() as u64).max(1);
+    let (large, small, rest) = match seconds {
+        0..60 => return format!("{seconds} s"),
+        60..3600 => (format!("{} min", seconds / 60), "s", seconds % 60),
+        _ => (format!("{} h", seconds / 3600), "min", seconds % 3600 / 60),
+    };
+    match rest {
+        0 => large,
+        rest => format!("{large} {rest} {small}"),
+    }
+}
+
 /// Makes text from a file safe for a terminal: replaces control characters, which would move its cursor.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
@@ -92,6 +106,20 @@ mod tests {
         ];
         for (count, text) in cases {
             assert_eq!(bytes(count), text);
+        }
+    }
+
+    #[test]
+    fn times_are_in_the_units_of_clocks() {
+        for (seconds, text) in [
+            (0.01, "1 s"),
+            (59.4, "59 s"),
+            (60.0, "1 min"),
+            (71.6, "1 min 12 s"),
+            (3600.0, "1 h"),
+            (7535.0, "2 h 5 min"),
+        ] {
+            assert_eq!(lasting(seconds), text);
         }
     }
 

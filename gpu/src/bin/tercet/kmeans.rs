@@ -10,7 +10,7 @@ use tercet_host::points::{
 };
 use tercet_host::report::{Clusters, Picture};
 
-use crate::clustering::{self, Data, GridReport, Options, Outputs, Spinner};
+use crate::clustering::{self, Data, GridReport, LABELS, Options, Outputs, Spinner, TABLES};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::{engine, format, output};
@@ -19,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   tercet kmeans images.npy -k 10 --labels labels.npy --centroids centroids.npy
   tercet kmeans model.safetensors:embed.weight -k 64 --spherical --report clusters.html
+  tercet kmeans sensors.csv -k 8 --labels labels.csv --centroids centroids.csv
   tercet kmeans sensors.csv -k 8 --n-init 10 --json
   tercet kmeans big.npy -k 1000 --mini-batch 4096 --representatives small.npy
   tercet kmeans big.npy -k 1000 --backend cuda
@@ -27,10 +28,12 @@ Clustering uses exact integers: the same data, options and seed give the same la
 and with any number of threads. int8 and uint8 data is used unchanged. Floats are first put on an int8 grid, which \
 the report describes. The inertia is that of the original data.
 
---centroids OUT.npy holds the centroids in the data's own units. OUT.safetensors holds their int8 codes and scale, \
-with which `tercet assign` labels other data in the same way. --representatives OUT.npy holds the nearest real point \
-of each cluster. OUT.weights.npy and OUT.indices.npy next to it hold how many points each one stands for (their \
-weight) and its row in the data (.safetensors: one file).
+--centroids OUT.npy and OUT.csv hold the centroids in the data's own units, on the int8 grid that clustering used. \
+OUT.safetensors holds their int8 codes and scale, with which `tercet assign` labels other data in the same way. \
+--representatives OUT.npy or OUT.csv holds the nearest real point of each cluster. OUT.weights.npy and \
+OUT.indices.npy (or .csv) next to it hold how many points each one stands for (their weight) and its row in the data \
+(.safetensors: one file). A .csv file has one point per line, after the header of the data if it had one, with the \
+separator of the data or commas; labels are one number per line, without a header.
 
 JSON (--json): data, points, dims, columns (null or names), k, seed, engine (that clustered), engine_note (null, or \
 why it is not the one asked for), iterations, stop (labels, inertia, tolerance or iterations), inertia, \
@@ -48,13 +51,13 @@ pub(crate) struct Arguments {
     k: usize,
     #[command(flatten)]
     options: Options,
-    /// Write each point's cluster, int32 (.npy)
+    /// Write each point's cluster: int32 (.npy) or one number per line (.csv)
     #[arg(long, value_name = "OUT")]
     labels: Option<PathBuf>,
-    /// Write the centroids (.npy or .safetensors)
+    /// Write the centroids (.npy, .csv or .safetensors)
     #[arg(long, value_name = "OUT")]
     centroids: Option<PathBuf>,
-    /// Write the point nearest to each centroid (.npy or .safetensors)
+    /// Write the point nearest to each centroid (.npy, .csv or .safetensors)
     #[arg(long, value_name = "OUT")]
     representatives: Option<PathBuf>,
     /// Write a report with pictures (.html or .svg)
@@ -122,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if let Some(path) = &arguments.centroids {
         let (codes, grid) = (&found.clustering.centroids, &found.codes.grid);
-        outputs.with(path, |to| write_centroids(to, codes, points.dims(), grid))?;
+        outputs.with(path, |to| write_centroids(to, codes, grid, &points))?;
     }
     if let Some(path) = &arguments.representatives {
         let nearest = || {
@@ -151,19 +154,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Returns all files to write, with their allowed extensions.
 fn files(arguments: &Arguments) -> Vec<(PathBuf, &'static [&'static str])> {
-    const TABLES: &[&str] = &["npy", "safetensors"];
     const PAGES: &[&str] = &["html", "htm", "svg"];
     let mut files = Vec::new();
     let mut add = |path: &Option<PathBuf>, extensions| {
         files.extend(path.iter().map(|path| (path.clone(), extensions)));
     };
-    add(&arguments.labels, &TABLES[..1]);
+    add(&arguments.labels, LABELS);
     add(&arguments.centroids, TABLES);
     add(&arguments.representatives, TABLES);
     add(&arguments.report, PAGES);
-    let npy = arguments.representatives.as_ref();
-    if let Some(path) = npy.filter(|path| path.extension().is_some_and(|e| e == "npy")) {
-        files.extend(side_files(path).map(|side| (side, &TABLES[..1])));
+    if let Some(path) = &arguments.representatives {
+        files.extend(side_files(path).into_iter().map(|side| (side, LABELS)));
     }
     files
 }

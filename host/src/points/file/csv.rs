@@ -1,16 +1,19 @@
-//! Points from text: one point per line, its fields separated by one byte.
+//! Points as text: one point per line, its fields separated by one byte.
 
 use std::path::Path;
 
-use ::csv::{ByteRecord, ReaderBuilder, Trim};
+use ::csv::{ByteRecord, ReaderBuilder, Trim, WriterBuilder};
 
 use super::{Points, ReadOptions, Values};
 use crate::Error;
 use crate::file::map::Map;
+use crate::file::output::Output;
 
 const FORMAT: &str = "csv";
 /// Number of characters of a field that an error shows.
 const SHOWN: usize = 24;
+/// Number of lines that are collected before they are written.
+const LINES: usize = 4096;
 
 pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Points, Error> {
     let map = Map::open(path)?;
@@ -69,7 +72,58 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Points, Error> 
         shape: vec![rows, columns.unwrap_or(1)],
         values: Values::F32(values),
         header,
+        delimiter: Some(delimiter),
     })
+}
+
+/// The header and the separator of a file with one column.
+pub(super) const ONE: (Option<&[String]>, u8) = (None, b',');
+
+/// Writes the header, if given, and a line per row, with the separator between the fields; returns the file's size in
+/// bytes. `text` gives the text of a value.
+pub(super) fn write<'a, T: 'a>(
+    mut output: Output,
+    (header, delimiter): (Option<&[String]>, u8),
+    mut rows: impl Iterator<Item = &'a [T]>,
+    text: impl Fn(&T) -> String,
+) -> Result<u64, Error> {
+    let begin = || {
+        WriterBuilder::new()
+            .delimiter(delimiter)
+            .from_writer(Vec::new())
+    };
+    if let Some(names) = header {
+        let mut lines = begin();
+        lines.write_record(names).map_err(unwritten)?;
+        output.write(&lines.into_inner().map_err(unwritten)?)?;
+    }
+    loop {
+        let mut lines = begin();
+        for row in rows.by_ref().take(LINES) {
+            lines
+                .write_record(row.iter().map(&text))
+                .map_err(unwritten)?;
+        }
+        let lines = lines.into_inner().map_err(unwritten)?;
+        if lines.is_empty() {
+            return output.finish();
+        }
+        output.write(&lines)?;
+    }
+}
+
+/// Returns the error of a line that could not be composed in memory.
+fn unwritten(error: impl std::fmt::Display) -> Error {
+    Error::options(format!("a CSV line cannot be made: {error}"))
+}
+
+/// Returns the shortest decimal number that reads back to the same `f32`, with an exponent if it is very large or
+/// small.
+pub(super) fn float(value: &f32) -> String {
+    match value.abs() {
+        0.0 | 1e-5..1e9 => value.to_string(),
+        _ => format!("{value:e}"),
+    }
 }
 
 /// Returns tab if the first line that is not blank has one, else semicolon if it has one, else comma.

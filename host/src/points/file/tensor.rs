@@ -31,6 +31,7 @@ pub(super) fn read(path: &Path, tensor: Option<&str>) -> Result<Points, Error> {
         shape,
         values,
         header: None,
+        delimiter: None,
     };
     match points.first_not_finite() {
         Some((row, column)) => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tercet_core::quant::Grid;
 
-use super::{Points, Values, unit};
+use super::{Points, Values, csv, unit};
 use crate::Error;
 use crate::dtype::DType;
 use crate::file::output::Output;
@@ -34,7 +34,7 @@ impl Destination<'_> {
     /// Those of [`Output::create`]; [`Error::Unsupported`] unless the file has one of these extensions.
     pub fn check(&self, extensions: &[&str]) -> Result<(), Error> {
         if !extensions.contains(&extension(self.path)) {
-            let reason = format!("the output must end in .{}", extensions.join(" or ."));
+            let reason = format!("the output must end in {}", listed(extensions));
             return Err(Error::unsupported(self.path, reason));
         }
         self.create().map(drop)
@@ -45,28 +45,38 @@ impl Destination<'_> {
     }
 }
 
-/// Writes k centroids, k × `dims` codes on `grid`, in the data's own units; returns the file's size in bytes.
+/// Writes the centroids of `points`, k × d codes on `grid`, in the data's own units; returns the file's size in bytes.
+/// The values are those of the int8 grid that clustering used.
 ///
 /// `.npy`: the values as `f32`, or the codes themselves as `int8` if the grid has scale 1 and zero point 0.
+/// `.csv`: one centroid per line, each value as the shortest decimal number that reads back to its `f32`. If the points
+/// came from a CSV file, the first line is its header, if it had one, and the fields have its separator; else they have
+/// commas. The other formats have no place for a header.
 /// `.safetensors`: the codes as tensor `centroids` with `centroids_scale` and, unless it is 0, `centroids_zero_point`
-/// beside it. [`Points::open`] and [`Points::on_grid`] read both back to the same codes.
+/// beside it. Only this format holds the grid. [`Points::open`] and [`Points::on_grid`] read all three back to the
+/// same codes.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for another extension, [`Error::Options`] unless `dims` divides the codes, and those of
+/// [`Error::Unsupported`] for another extension, [`Error::Options`] unless d divides the codes, and those of
 /// [`Output::create`].
 pub fn write_centroids(
     to: Destination<'_>,
     codes: &[i8],
-    dims: usize,
     grid: &Grid,
+    points: &Points,
 ) -> Result<u64, Error> {
+    let dims = points.dims();
     let values = Values::I8 {
         codes: codes.to_vec(),
         grid: *grid,
     };
     let rows = codes.len().checked_div(dims).unwrap_or(0);
-    let points = Points::new("centroids", rows, dims, values)?;
-    write_points(to, &points)
+    let centroids = Points {
+        header: points.header.clone(),
+        delimiter: points.delimiter,
+        ..Points::new("centroids", rows, dims, values)?
+    };
+    write_points(to, &centroids)
 }
 
 /// Writes points as [`write_centroids`] does; in `.npy`, uint8 stays uint8.
@@ -92,10 +102,16 @@ pub fn write_points(to: Destination<'_>, points: &Points) -> Result<u64, Error> 
                 )
             }
         },
+        "csv" => {
+            let values = points.to_f32();
+            let rows = values.chunks(points.dims());
+            let head = (points.header(), points.delimiter.unwrap_or(b','));
+            csv::write(to.create()?, head, rows, csv::float)
+        }
         "safetensors" => tensors(to, points, &[]),
         _ => Err(Error::unsupported(
             to.path,
-            "points are written to .npy or .safetensors; name such an output",
+            "points are written to .npy, .csv or .safetensors; name such an output",
         )),
     }
 }
@@ -103,8 +119,9 @@ pub fn write_points(to: Destination<'_>, points: &Points) -> Result<u64, Error> 
 /// Writes points that stand for others: the points as [`write_points`] does, their weights, and their rows in the data
 /// that they were chosen from. Returns the size of all files in bytes.
 ///
-/// `.safetensors`: tensors `weights` and `indices` of `int64` beside the points. `.npy`: separate files beside it,
-/// [`side_files`], which are written first. [`read_weights`](super::read_weights) reads the weights back.
+/// `.safetensors`: tensors `weights` and `indices` of `int64` beside the points. `.npy` and `.csv`: separate files
+/// beside it, [`side_files`], which are written first. [`read_weights`](super::read_weights) reads the weights back,
+/// those of a `.csv` file up to 2²⁴.
 ///
 /// # Errors
 /// As [`write_points`]; [`Error::Options`] unless there is a weight and an index for each point.
@@ -119,42 +136,65 @@ pub fn write_representatives(
             "one weight and one index per point are needed",
         ));
     }
-    if extension(to.path) != "npy" {
+    let sides = side_files(to.path);
+    if sides.is_empty() {
         return tensors(to, points, &[("weights", weights), ("indices", indices)]);
     }
     let mut bytes = 0;
-    for (path, values) in side_files(to.path).iter().zip([weights, indices]) {
+    for (path, values) in sides.iter().zip([weights, indices]) {
         let to = Destination { path, ..to };
-        let values = values.iter().flat_map(|value| value.to_le_bytes());
-        bytes += array(to, &[points.rows()], DType::I64, values)?;
+        bytes += if extension(path) == "csv" {
+            csv::write(to.create()?, csv::ONE, values.chunks(1), u64::to_string)?
+        } else {
+            let values = values.iter().flat_map(|value| value.to_le_bytes());
+            array(to, &[points.rows()], DType::I64, values)?
+        };
     }
     Ok(bytes + write_points(to, points)?)
 }
 
-/// Returns the paths to which [`write_representatives`] writes weights and indices beside `name.npy`:
-/// `name.weights.npy` and `name.indices.npy`.
-pub fn side_files(path: &Path) -> [PathBuf; 2] {
-    ["weights.npy", "indices.npy"].map(|side| path.with_extension(side))
+/// Returns the paths to which [`write_representatives`] writes weights and indices beside `name.npy`,
+/// `name.weights.npy` and `name.indices.npy`, and those beside `name.csv` in the same way; none for other formats,
+/// which hold them in the file itself.
+pub fn side_files(path: &Path) -> Vec<PathBuf> {
+    let extension = extension(path);
+    if !matches!(extension, "npy" | "csv") {
+        return Vec::new();
+    }
+    let side = |name| path.with_extension(format!("{name}.{extension}"));
+    ["weights", "indices"].map(side).to_vec()
 }
 
-/// Writes one label per point as `int32`; returns the file's size in bytes.
+/// Writes one label per point, as `int32` (`.npy`) or as one whole number per line (`.csv`, without a header); returns
+/// the file's size in bytes.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for another extension than `.npy` or a label above `i32::MAX`, and those of
-/// [`Output::create`].
+/// [`Error::Unsupported`] for another extension or a label above `i32::MAX`, and those of [`Output::create`].
 pub fn write_labels(to: Destination<'_>, labels: &[u32]) -> Result<u64, Error> {
-    if extension(to.path) != "npy" {
+    let extension = extension(to.path);
+    if !matches!(extension, "npy" | "csv") {
         return Err(Error::unsupported(
             to.path,
-            "labels are written to .npy; name such an output",
+            "labels are written to .npy or .csv; name such an output",
         ));
     }
     if let Some(label) = labels.iter().find(|&&label| i32::try_from(label).is_err()) {
         let reason = format!("label {label} does not fit int32");
         return Err(Error::unsupported(to.path, reason));
     }
+    if extension == "csv" {
+        return csv::write(to.create()?, csv::ONE, labels.chunks(1), u32::to_string);
+    }
     let bytes = labels.iter().flat_map(|label| label.to_le_bytes());
     array(to, &[labels.len()], DType::I32, bytes)
+}
+
+/// Lists extensions: `.npy, .csv or .safetensors`.
+fn listed(extensions: &[&str]) -> String {
+    match extensions {
+        [others @ .., last] if !others.is_empty() => format!(".{} or .{last}", others.join(", .")),
+        _ => format!(".{}", extensions.concat()),
+    }
 }
 
 fn extension(path: &Path) -> &str {

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use tercet_host::measure::{
-    Bandwidth, Contender, Entry, Machine, Runner, Settings, Stopped, bandwidth, catalogue, date,
+    BackendPeak, Bandwidth, Contender, Entry, Machine, Runner, Settings, Stopped, bandwidth,
+    catalogue, date,
 };
 use tercet_host::simd::Backend;
 
@@ -32,10 +33,11 @@ Examples:
   tercet bench --list                                    operations and sizes, without measuring
 
 Each contender's result is compared with the scalar engine's before any timing. The contenders take turns, and the \
-table shows each one's best time. The speed-up is relative to the scalar engine on one thread. The roofline is the \
-shortest time in which this machine could move the bytes and do the multiply-adds. Its limits are measured in the \
-same run: the memory bandwidth at the case's working set, and the multiply-adds per second of the contender's \
-instruction set (of the best one here if it has none). Other load on the machine affects all of these figures.
+table shows each one's best time; the lines after it name the fastest one of each case, and the next one. The \
+speed-up is relative to the scalar engine on one thread. The roofline is the shortest time in which this machine \
+could move the bytes and do the multiply-adds. Its limits are measured in the same run: the memory bandwidth at the \
+case's working set, and the multiply-adds per second of the contender's instruction set (of the best one here if it \
+has none). Other load on the machine affects all of these figures.
 
 A CUDA device works on data that stays in its memory. Its times come from its own events and include the processor's \
 work between kernels. Its roofline is the time to move the case's bytes as fast as a copy within device memory of \
@@ -128,10 +130,15 @@ pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure>
     }
     drop(steps);
     // The current values: peaks that some work exceeded have been measured again.
-    let peaks = contenders
-        .iter()
-        .map(|by| runner.ceilings().named_peak(by.backend(), by.threads()));
-    let peaks = peaks.collect();
+    let mut peaks: Vec<BackendPeak> = Vec::new();
+    for by in &contenders {
+        let peak = runner.ceilings().named_peak(by.backend(), by.threads());
+        // The scalar engine and threads without an instruction set have the same multiply-adds.
+        let name = |peak: &BackendPeak| (peak.backend, peak.threads);
+        if !peaks.iter().any(|other| name(other) == name(&peak)) {
+            peaks.push(peak);
+        }
+    }
     let device = device.map(|on| on.describe(arguments.quick, settings.ceiling));
     let device = device.transpose().map_err(Failure::new)?;
     let mut results = Results {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tercet_host::measure::{Bandwidth, Entry, Traffic};
+use tercet_host::measure::{Bandwidth, Entry, Measured, Traffic};
 
 use super::device::Described;
 use super::results::Results;
@@ -58,13 +58,14 @@ pub(super) fn people(results: &Results) -> String {
         .map(|line| format!("{line}\n"))
         .collect();
     format!(
-        "{}, {}\n\n{}\n{}\n{}{}\n{left_out}{}, {} s\n{written}",
+        "{}, {}\n\n{}\n{}\n{}{}\n{}\n{left_out}{}, {} s\n{written}",
         results.machine.describe(),
         results.date,
         memory(results),
         arithmetic(results),
         results.device.as_ref().map_or_else(String::new, copies),
         cases(results),
+        fastest(&results.results),
         counted(results),
         format::significant(results.seconds),
     )
@@ -200,6 +201,32 @@ fn cases(results: &Results) -> String {
         ]);
     }
     table.render()
+}
+
+/// Ratio of times from which one contender counts as faster than another; below, other load may decide.
+const AHEAD: f64 = 1.05;
+
+/// Names the fastest contender of each operation and size, a line each, and how far the next one is behind.
+fn fastest(results: &[Measured]) -> String {
+    let mut lines = String::new();
+    for case in results.chunk_by(|a, b| (&a.operation, &a.size) == (&b.operation, &b.size)) {
+        let mut order: Vec<&Measured> = case.iter().collect();
+        order.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let [first, next, ..] = order[..] else {
+            continue;
+        };
+        let (by, ratio) = (next.contender(), next.seconds / first.seconds);
+        let ahead = match ratio < AHEAD {
+            true => format!("; {by} is within 5 %"),
+            false => format!(", {ratio:.2} times as fast as {by}"),
+        };
+        let (operation, size) = (&first.operation, &first.size);
+        lines += &format!(
+            "{operation}, {size}: fastest: {}{ahead}\n",
+            first.contender()
+        );
+    }
+    lines
 }
 
 /// Formats a time with four digits: `12.34 µs`.

@@ -23,7 +23,7 @@ const MOST_CONTEXT: u32 = 1024;
 const EXAMPLES: &str = "\
 Examples:
   tercet train book.txt -o book.gguf                                   small; minutes on a laptop
-  tercet train texts/ -o model.gguf --preset tiny --minutes 30
+  tercet train texts/ -o model.gguf --preset tiny --minutes 30         as many steps as fit; 1.5 is 90 s
   tercet train book.txt -o book.gguf --checkpoint run                  Ctrl-C saves a checkpoint ...
   tercet train book.txt -o book.gguf --checkpoint run --resume         ... from which this continues
   cat *.txt | tercet train - -o model.gguf --steps 500 --report run    curves and held-out text
@@ -44,6 +44,10 @@ The learning rate rises over --warmup steps and then falls to the share --last o
 With --schedule two-stage it falls in a line, and the second half of the steps uses two thirds of the rate and no \
 weight decay, as BitNet does. --plateau halves the rate when evaluations stop improving; --patience ends the run. \
 Evaluations are sums of integers, so every machine makes the same decisions.
+
+--minutes fixes the number of steps before the first one, since the learning rate is planned for it. That number is an \
+estimate from the time of a few steps: other work on the machine makes the run longer. The line that names it also \
+says how long the run should take.
 
 With --checkpoint DIR, Ctrl-C writes DIR/checkpoint.safetensors, from which --resume continues. The tokens of the \
 text are then in a memory-mapped file in DIR instead of in memory.
@@ -77,7 +81,8 @@ pub(crate) struct Arguments {
     /// Steps of the whole run, for which the learning rate is planned [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "minutes")]
     steps: Option<u64>,
-    /// Measure some steps, and do as many as this time allows
+    /// Do as many steps as should fit in M minutes, such as 1.5: an estimate from a few steps, which other load on the
+    /// machine makes longer
     #[arg(long, value_name = "M", value_parser = minutes)]
     minutes: Option<f64>,
     /// Sequences per step

@@ -14,6 +14,7 @@ use super::material::Material;
 use super::texts::Texts;
 use super::told::{Begun, Done, Told};
 use crate::failure::Failure;
+use crate::format;
 use crate::interrupt::Answering;
 
 /// Steps that are measured for --minutes, after an unmeasured one.
@@ -81,7 +82,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     // Without a folder for saving, an interrupt ends the run at once.
     let answering = checkpoint.is_some().then(Answering::begin);
-    let mut told = Told::new(arguments.json, steps, trainer.steps());
+    let last = arguments.stop_after.unwrap_or(steps).min(steps);
+    let mut told = Told::new(arguments.json, steps, trainer.steps()..last);
     told.begun(&Begun {
         begun: trainer.steps(),
         parameters: options.parameters,
@@ -91,7 +93,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         batch: options.batch,
         rate: options.rate,
     })?;
-    let last = arguments.stop_after.unwrap_or(steps).min(steps);
     let batches = Batches::new(&material.corpus, options.batch, trainer.steps());
     while trainer.steps() < last && !trainer.is_over() {
         let report = trainer.step(&batches)?;
@@ -154,7 +155,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     told.done(&done)
 }
 
-/// Returns the number of steps that fit the time, from the time of some steps.
+/// Returns the number of steps that fit the time, from the time of some steps, and reports when they should end.
 fn measure(arguments: &Arguments, material: &Material, minutes: f64) -> Result<u64, Failure> {
     let options = arguments.options(1000, material.parameters);
     let mut trainer = material.trainer(&options)?;
@@ -167,12 +168,18 @@ fn measure(arguments: &Arguments, material: &Material, minutes: f64) -> Result<u
     let step = start.elapsed().as_secs_f64() / MEASURED as f64;
     let start = Instant::now();
     material.evaluate(&trainer)?;
-    // Ten evaluations take additional time.
-    let left = minutes * 60.0 - 10.0 * start.elapsed().as_secs_f64();
-    let steps = ((left / step) as u64).max(1);
+    let evaluation = start.elapsed().as_secs_f64();
+    // Evaluations take additional time: one every so many steps, or ten.
+    let (each, all) = match arguments.every {
+        Some(every) => (step + evaluation / every as f64, 0.0),
+        None => (step, 10.0 * evaluation),
+    };
+    let steps = (((minutes * 60.0 - all) / each) as u64).max(1);
     eprintln!(
-        "--steps {steps} fit into the time: a step takes {:.3} s here",
-        step
+        "{}, about {}: an estimate from {MEASURED} steps of {step:.3} s and an evaluation of {evaluation:.3} s. \
+         Other work on this machine makes it longer. --steps {steps} makes the same file.",
+        format::counted(steps, "step"),
+        format::lasting(each * steps as f64 + all)
     );
     Ok(steps)
 }

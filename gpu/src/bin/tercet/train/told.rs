@@ -1,5 +1,6 @@
 //! Reports of a run: lines for people or machines, a bar on a terminal, and curves.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use tercet_host::points::Destination;
 use tercet_host::report::{Curves, Line, Panel};
 use tercet_host::train::{StepReport, Verdict};
 
+use crate::advice::quoted;
 use crate::failure::Failure;
 use crate::{format, output};
 
@@ -66,8 +68,8 @@ pub(super) struct Told {
     json: bool,
     bar: ProgressBar,
     start: Instant,
-    /// Steps that were done before.
-    first: u64,
+    /// The steps of this run: it begins after the first number and ends after the last.
+    range: Range<u64>,
     /// Nats per token by step, and bits per byte of the held-out text.
     steps: Vec<(f64, f64)>,
     evaluations: Vec<(f64, f64)>,
@@ -75,11 +77,12 @@ pub(super) struct Told {
 }
 
 impl Told {
-    pub(super) fn new(json: bool, steps: u64, first: u64) -> Self {
+    /// Returns the reporter of a run of `range` among all `steps`.
+    pub(super) fn new(json: bool, steps: u64, range: Range<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
         let style =
             ProgressStyle::with_template("{bar:30} {pos:>5} / {len}  {eta:>5} left  {wide_msg}");
-        bar.set_position(first);
+        bar.set_position(range.start);
         Self {
             json,
             bar: match style {
@@ -87,7 +90,7 @@ impl Told {
                 Err(_) => bar,
             },
             start: Instant::now(),
-            first,
+            range,
             steps: Vec::new(),
             evaluations: Vec::new(),
             last: String::new(),
@@ -118,7 +121,7 @@ impl Told {
     }
 
     pub(super) fn step(&mut self, report: &StepReport) -> Result<(), Failure> {
-        let done = (report.step - self.first) * report.targets;
+        let done = (report.step - self.range.start) * report.targets;
         let speed = done as f64 / self.start.elapsed().as_secs_f64();
         self.steps.push((report.step as f64, report.mean()));
         self.bar.set_position(report.step);
@@ -174,12 +177,15 @@ impl Told {
         let recent = &self.steps[self.steps.len().saturating_sub(20)..];
         let mean = recent.iter().map(|(_, mean)| mean).sum::<f64>() / recent.len().max(1) as f64;
         let line = format!(
-            "step {step:>6}: {mean:.4} nats per token; held out {:.4} bits per byte \
-             (sum {} over {} tokens), {:.0} s{}\n",
+            "step {step:>6}: {mean:.4} nats per token; held out {:.4} bits per byte, perplexity {}; {}{}{}\n",
             cost.bits_per_byte(),
-            cost.sum,
-            cost.count,
-            self.start.elapsed().as_secs_f64(),
+            format::significant(cost.perplexity()),
+            format::lasting(self.seconds()),
+            self.left(step)
+                .filter(|_| verdict != Some(Verdict::Over))
+                .map_or_else(String::new, |left| {
+                    format!(", about {} left", format::lasting(left))
+                }),
             match verdict {
                 None | Some(Verdict::Best) => "",
                 Some(Verdict::Waited(_)) => "; not the best",
@@ -188,6 +194,14 @@ impl Told {
             },
         );
         self.bar.suspend(|| output::text(&line))
+    }
+
+    /// Returns the seconds that the steps after `step` take if they take as long as those before it; `None` if no step
+    /// is left.
+    fn left(&self, step: u64) -> Option<f64> {
+        let left = self.range.end.checked_sub(step).filter(|&left| left > 0)?;
+        let done = step.saturating_sub(self.range.start).max(1);
+        Some(self.seconds() * left as f64 / done as f64)
     }
 
     pub(super) fn done(&self, done: &Done) -> Result<(), Failure> {
@@ -200,7 +214,7 @@ impl Told {
             return output::text(&line);
         };
         output::text(&format!(
-            "{file}: {}, digest {digest}, {} steps in {} s{}{}\n",
+            "{file}: {}, digest {digest}, {} steps in {} s{}{}\ntry: tercet generate {} -p \"The \" --temp 0.8\n",
             format::bytes(done.bytes),
             done.done,
             format::significant(done.seconds),
@@ -212,6 +226,7 @@ impl Told {
                 Some(bytes) => format!(", {} of memory", format::bytes(bytes)),
                 None => String::new(),
             },
+            quoted(file),
         ))
     }
 

@@ -25,8 +25,8 @@ use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  tercet tune                            measure for about ten seconds and save the costs
-  tercet tune --quick                    measure for about a second and a half
+  tercet tune                            measure for about eight seconds and save the costs
+  tercet tune --quick                    measure for about two seconds
   tercet tune --check                    measure twice, compare the choices, time the engines
   tercet tune --check --report check.md  the same, with a table of every point
   tercet tune --show costs.svg           chart the costs in use, and where engines change
@@ -50,7 +50,7 @@ file, drawn, origin.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Measure less: about a second and a half instead of five
+    /// Measure less: about two seconds instead of eight
     #[arg(long, conflicts_with_all = ["reset", "show"])]
     quick: bool,
     /// Measure twice and compare the choices; also run every operation on every engine at other sizes, and report how
