@@ -21,10 +21,11 @@
 //! // main.rs: SIZES, LAYOUTS, LAYERS, INPUTS and OUTPUTS
 //! include!(concat!(env!("OUT_DIR"), "/digits.rs"));
 //!
-//! static FILE: &[u8] = include_bytes!("../digits.gguf");
+//! // Kernels load whole words from an aligned file, which is faster.
+//! static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../digits.gguf"));
 //! let mut activations = [0; LayerSize::activations_len(&SIZES)];
 //! let mut scratch = [0; LayerSize::scratch_len(&SIZES)];
-//! let network = Network::<LAYERS>::new(FILE)?;
+//! let network = Network::<LAYERS>::new(&FILE.0)?;
 //! // Code for other layouts than the file's is not linked.
 //! let mut engine = Only::<LAYOUTS>;
 //! ```

@@ -4,15 +4,13 @@
 //! 0.8 --seed 1`. Sizes of all memory are constants of the file, which the build script reads.
 
 use tercet_core::conformance::Digest;
-use tercet_core::gguf::{GgufError, Reader};
+use tercet_core::gguf::{Aligned, GgufError, Reader};
 use tercet_core::model::tokenizer::{Decoder, Pieces, Specials, TokenizerError, Vocabulary};
 use tercet_core::model::{
     Cache, CacheShape, Codes, DecoderLayer, Draws, End, Event, Generator, Memory as ModelMemory,
     Model, ModelError, Needs, Pattern, Place, Sampler, Sequence,
 };
 use tercet_core::scalar::Only;
-
-use crate::aligned::Aligned;
 
 mod model {
     //! Facts that the build script read in the file.
