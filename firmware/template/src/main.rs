@@ -18,7 +18,7 @@ mod net {
 }
 use net::{INPUTS, LAYERS, LAYOUTS, OUTPUTS, SIZES};
 
-// Aligned, because the kernels load whole words; without it they take a third more instructions.
+// Aligned, because the kernels load whole words; without it they take three times the instructions.
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../net.gguf"));
 
 /// Returns the class of the values; `None` if the file is no network or a value is not finite.
