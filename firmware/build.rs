@@ -16,6 +16,9 @@ const LARGE: [&str; 1] = ["story"];
 const MODEL: &str = "../gpu/models/nano.gguf";
 const PROMPT: &[u8] = b"ROMEO:";
 
+/// A model that a test runs with another cache.
+const SMALL: &str = "../core/src/conformance/models/ternary.gguf";
+
 /// The networks of `data`.
 const NETWORKS: [&str; 2] = ["digits", "motion"];
 
@@ -30,6 +33,11 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     constants(MODEL, &out.join("story.rs"), |file| {
         build_script::model(file, PROMPT)
+    });
+    constants(SMALL, &out.join("wide.rs"), |file| {
+        let file = with_wide_keys(file);
+        fs::write(out.join("wide.gguf"), &file)?;
+        build_script::model(&file, b"Hi")
     });
     for name in NETWORKS {
         let path = format!("data/{name}.gguf");
@@ -90,6 +98,20 @@ fn main() {
         "cargo:rustc-check-cfg=cfg(tercet_board, values(\"an385\", \"an386\", \"an500\", \"an505\", \"an547\", \"microbit\", \"virt\"))"
     );
     println!("cargo:rustc-cfg=tercet_board=\"{board}\"");
+}
+
+/// Returns a model's file with two more entries: one for keys of 16 bits, and one that makes both 64 bytes long, so
+/// that tensors stay aligned.
+fn with_wide_keys(file: &[u8]) -> Vec<u8> {
+    let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    let (u8_type, text_type) = (0u32.to_le_bytes(), 8u32.to_le_bytes());
+    let cache = [&text("tercet.cache")[..], &text_type, &text("int16-8")].concat();
+    let filler = [&text("twelve.bytes")[..], &u8_type, &[0]].concat();
+    // Magic, version, number of tensors, number of entries.
+    let (head, rest) = file.split_at(24);
+    let (head, entries) = head.split_at(16);
+    let entries = u64::from_le_bytes(entries.try_into().expect("eight bytes")) + 2;
+    [head, &entries.to_le_bytes(), &cache, &filler, rest].concat()
 }
 
 /// Writes the constants that `source` computes from a file's bytes.

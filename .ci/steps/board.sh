@@ -4,6 +4,7 @@
 
 board=$1
 name=${board/:/-}
+target=$(board_target "$board")
 printed=target/ci/board-$name.txt
 # What the tool says of each program, of which the notes take some.
 said=target/ci/board-$name.said
@@ -52,6 +53,14 @@ case $board in
     firmware "$board" costs --budget >"$printed" 2>>"$said"
     ;;
 esac
+
+# The package that users copy, by its own configuration, as they run it.
+if [[ $board == an386 ]]; then
+    room=firmware/template
+    linted "$target" timeout 300 cargo run --locked -q --release --manifest-path $room/Cargo.toml --config $room/.cargo/config.toml >"$printed" 2>>"$said"
+    diff <(echo 'digit 4') "$printed"
+    note 'the template reads its digit'
+fi
 
 # One board a kind of kernels: all of core links without a panic, so do the application, its driver and the emulated sensor, and pools
 # are shared with interrupts.

@@ -2,10 +2,11 @@
 //!
 //! `cargo run -p tercet-core --example 04_network_in_flash`
 
+use tercet_core::gguf::Aligned;
 use tercet_core::linear::network::{Buffers, LayerSize};
 use tercet_core::{I8Sym, Layout, Network, Scalar};
 
-static FILE: &[u8] = include_bytes!("../../firmware/data/digits.gguf");
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../firmware/data/digits.gguf"));
 static IMAGES: &[u8] = include_bytes!("../../firmware/data/digits.npy");
 
 /// The layers of the file: the memory that is set aside depends on them.
@@ -17,7 +18,7 @@ const SIZES: [LayerSize; 2] = [
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut activations = [0; LayerSize::activations_len(&SIZES)];
     let mut scratch = [0; LayerSize::scratch_len(&SIZES)];
-    let network = Network::<2>::new(FILE)?;
+    let network = Network::<2>::new(&FILE.0)?;
 
     // 32 images of 256 values end the npy file.
     let images = &IMAGES[IMAGES.len() - 32 * 256..];

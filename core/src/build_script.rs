@@ -1,4 +1,4 @@
-//! The sizes of a file's network or model as Rust constants, for a firmware's build script.
+//! The sizes of a file's network or model as Rust constants, and a model's memory, for a firmware's build script.
 //!
 //! Memory on a microcontroller is reserved when a program is compiled, so the sizes of a network or model must be
 //! constants. A build script reads the file for the flash and writes these constants. Nothing is counted by hand, and
@@ -21,10 +21,11 @@
 //! // main.rs: SIZES, LAYOUTS, LAYERS, INPUTS and OUTPUTS
 //! include!(concat!(env!("OUT_DIR"), "/digits.rs"));
 //!
-//! static FILE: &[u8] = include_bytes!("../digits.gguf");
+//! // Kernels load whole words from an aligned file, which is faster.
+//! static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../digits.gguf"));
 //! let mut activations = [0; LayerSize::activations_len(&SIZES)];
 //! let mut scratch = [0; LayerSize::scratch_len(&SIZES)];
-//! let network = Network::<LAYERS>::new(FILE)?;
+//! let network = Network::<LAYERS>::new(&FILE.0)?;
 //! // Code for other layouts than the file's is not linked.
 //! let mut engine = Only::<LAYOUTS>;
 //! ```
@@ -39,7 +40,10 @@ use crate::gguf::Reader;
 use crate::linear::Matrix;
 use crate::linear::network::{LayerSize, Network, NetworkError};
 use crate::model::tokenizer::{Encoding, Tokenizer, Vocabulary};
-use crate::model::{DecoderLayer, Model, Values};
+use crate::model::{CacheType, DecoderLayer, Model, Values};
+
+/// Source of a model's memory. `KEY`, `VALUE`, `KEYS` and `VALUES` are replaced.
+const MEMORY: &str = include_str!("build_script/memory.in");
 
 /// Largest number of layers of a network that this module reads.
 const MAX_LAYERS: usize = 64;
@@ -82,7 +86,8 @@ pub const OUTPUTS: usize = {};
     ))
 }
 
-/// Returns the constants of a language model's file ([`crate::model`]) and of a prompt as Rust source.
+/// Returns the constants and the memory of a language model's file ([`crate::model`]), and a prompt's tokens, as Rust
+/// source.
 ///
 /// | constant | type | value |
 /// |---|---|---|
@@ -91,6 +96,24 @@ pub const OUTPUTS: usize = {};
 /// | `LAYOUTS` | `u32` | the set of their layouts, for [`Only`](crate::scalar::Only) |
 /// | `PROMPT` | `[u32; N]` | the prompt's tokens |
 /// | `ENDS` | `[u32; N]` | the tokens that end a text |
+/// | `NEEDS` | [`Needs`](crate::model::Needs) | memory of steps of one row, with the file's context and pattern |
+///
+/// The source also has the struct `Memory` for a static: all buffers of a [`Generator`](crate::model::Generator) for
+/// that context. `Memory::new` is `const` and makes it of zeros. Its fields `steps`, `texts` and `logits` are for
+/// [`Model::new`], [`Pieces::new`](crate::model::tokenizer::Pieces::new) and [`Draws`](crate::model::Draws).
+/// `work.split(config, places)` returns cache, sequence and the other [memory](crate::model::Memory):
+///
+/// ```ignore
+/// static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::new());
+///
+/// let memory = MEMORY.take();
+/// let model = Model::new(&reader, &mut layers, &mut memory.steps)?;
+/// let mut places = [Place::default(); NEEDS.places];
+/// let (sequence, work) = memory.work.split(model.config(), &mut places)?;
+/// let draws = Draws { logits: &mut memory.logits, recent: &mut [], sampler: Sampler::GREEDY, ends: &ENDS };
+/// let mut generator = Generator::new(Only::<LAYOUTS>, &model, sequence, work, draws);
+/// generator.begin(&PROMPT, 100);
+/// ```
 ///
 /// # Errors
 /// Those of [`Reader::new`], [`Model::new`], [`Vocabulary::new`] and [`Tokenizer::encode`]; an error for a model with
@@ -137,14 +160,29 @@ pub const MATRICES: [LayerSize; {}] = {};
 pub const PROMPT: [u32; {}] = {prompt:?};
 /// The tokens that end a text.
 pub const ENDS: [u32; {}] = {ends:?};
-",
+{}",
         model.config(),
         matrices.len(),
         literal(&matrices),
         layouts("MATRICES", matrices.len()),
         prompt.len(),
-        ends.len()
+        ends.len(),
+        memory(model.config().cache),
     ))
+}
+
+/// Returns the source of the memory of a model with this type of cache.
+fn memory(cache: CacheType) -> String {
+    let codes = |wide| match wide {
+        false => ("i8", "Narrow"),
+        true => ("i16", "Wide"),
+    };
+    let ((key, keys), (value, values)) = (codes(cache.wide_keys()), codes(cache.wide_values()));
+    MEMORY
+        .replace("Codes::KEYS", &format!("Codes::{keys}"))
+        .replace("Codes::VALUES", &format!("Codes::{values}"))
+        .replace("[KEY;", &format!("[{key};"))
+        .replace("[VALUE;", &format!("[{value};"))
 }
 
 fn size(matrix: &Matrix<'_>) -> LayerSize {

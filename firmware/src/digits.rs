@@ -3,11 +3,10 @@
 //! `tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest` prints the same digests and classes.
 
 use tercet_core::conformance::Digest;
+use tercet_core::gguf::Aligned;
 use tercet_core::linear::network::{Buffers, LayerSize, Network, NetworkError};
 use tercet_core::linear::{I8Sym, LinearError};
 use tercet_core::scalar::Only;
-
-use crate::aligned::Aligned;
 
 // By value, so that the image has symbols for them and their bytes are counted as data (`firmware/programs.toml`).
 static FILE: Aligned<[u8; include_bytes!("../data/digits.gguf").len()]> =

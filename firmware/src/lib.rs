@@ -4,7 +4,6 @@
 #[cfg(test)]
 extern crate std;
 
-pub mod aligned;
 pub mod bus;
 pub mod digits;
 pub mod motion;

@@ -6,8 +6,8 @@
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::OutputPin;
 use embedded_hal::i2c::I2c;
+use tercet_core::gguf::Aligned;
 
-use crate::aligned::Aligned;
 use crate::motion::{App, Error, Phase, Report};
 
 static FILE: Aligned<[u8; include_bytes!("../data/motion.gguf").len()]> =

@@ -4,21 +4,19 @@
 //! 0.8 --seed 1`. Sizes of all memory are constants of the file, which the build script reads.
 
 use tercet_core::conformance::Digest;
-use tercet_core::gguf::{GgufError, Reader};
+use tercet_core::gguf::{Aligned, GgufError, Reader};
 use tercet_core::model::tokenizer::{Decoder, Pieces, Specials, TokenizerError, Vocabulary};
 use tercet_core::model::{
-    Cache, CacheShape, Codes, DecoderLayer, Draws, End, Event, Generator, Memory as ModelMemory,
-    Model, ModelError, Needs, Pattern, Place, Sampler, Sequence,
+    DecoderLayer, Draws, End, Event, Generator, Model, ModelError, Place, Sampler,
 };
 use tercet_core::scalar::Only;
 
-use crate::aligned::Aligned;
-
 mod model {
-    //! Facts that the build script read in the file.
+    //! Facts that the build script read in the file, and all RAM of the work, except the stack.
     include!(concat!(env!("OUT_DIR"), "/story.rs"));
 }
-use model::{CONFIG, ENDS, LAYOUTS, MATRICES, PROMPT};
+pub use model::Memory;
+use model::{CONFIG, ENDS, LAYOUTS, NEEDS, PROMPT};
 
 // By value, so that the image has a symbol for it and its bytes are counted as data (`firmware/programs.toml`).
 static FILE: Aligned<[u8; include_bytes!("../../gpu/models/nano.gguf").len()]> =
@@ -31,63 +29,6 @@ const SAMPLER: Sampler = Sampler {
     seed: 1,
     ..Sampler::GREEDY
 };
-
-const NEEDS: Needs = Needs::of_sizes(&CONFIG, &MATRICES, Pattern::FULL, CONFIG.context, 1);
-/// Scratch of products, and of drawing tokens.
-const WORDS: usize = if NEEDS.words < CONFIG.vocabulary {
-    CONFIG.vocabulary
-} else {
-    NEEDS.words
-};
-/// An index of the tokens' texts, with an entry for every eighth token.
-const TEXTS: usize = CONFIG.vocabulary.div_ceil(8);
-const PAGES: usize = Sequence::pages(Pattern::FULL, CONFIG.context, 1);
-const SHAPE: CacheShape = CacheShape::new(&CONFIG, CONFIG.cache);
-
-/// All RAM of the work, except the stack.
-#[derive(Debug)]
-pub struct Memory {
-    floats: [f32; NEEDS.floats],
-    bytes: [i8; NEEDS.bytes],
-    halves: [i16; NEEDS.halves],
-    longs: [i64; NEEDS.longs],
-    words: [u32; WORDS],
-    keys: [i8; PAGES * SHAPE.codes()],
-    values: [i8; PAGES * SHAPE.codes()],
-    scales: [f32; 2 * PAGES * SHAPE.scales()],
-    free: [u32; PAGES],
-    table: [u32; PAGES],
-    steps: [u64; CONFIG.head / 2],
-    logits: [f32; CONFIG.vocabulary],
-    texts: [u32; TEXTS],
-}
-
-impl Memory {
-    /// Makes it of zeros, so that a static takes no flash.
-    pub const fn new() -> Self {
-        Self {
-            floats: [0.0; NEEDS.floats],
-            bytes: [0; NEEDS.bytes],
-            halves: [0; NEEDS.halves],
-            longs: [0; NEEDS.longs],
-            words: [0; WORDS],
-            keys: [0; PAGES * SHAPE.codes()],
-            values: [0; PAGES * SHAPE.codes()],
-            scales: [0.0; 2 * PAGES * SHAPE.scales()],
-            free: [0; PAGES],
-            table: [0; PAGES],
-            steps: [0; CONFIG.head / 2],
-            logits: [0.0; CONFIG.vocabulary],
-            texts: [0; TEXTS],
-        }
-    }
-}
-
-impl Default for Memory {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// Events while a text is written.
 #[derive(Debug)]
@@ -178,28 +119,8 @@ pub fn write_file(
         Pieces::new(&vocabulary, file, &mut memory.texts)?,
         Specials::Hidden,
     );
-    let shape = CacheShape::new(model.config(), CONFIG.cache);
-    let (keys, values) = (
-        Codes::Narrow(&mut memory.keys),
-        Codes::Narrow(&mut memory.values),
-    );
-    let cache = Cache::new(shape, keys, values, &mut memory.scales, &mut memory.free)?;
-    let sequence = Sequence::new(
-        Pattern::FULL,
-        CONFIG.cache,
-        CONFIG.context,
-        1,
-        &mut memory.table,
-    )?;
-    let room = ModelMemory {
-        // A place without a fault is not all zeros, and would make a static one that takes flash.
-        places: &mut [Place::default(); NEEDS.places],
-        floats: &mut memory.floats,
-        bytes: &mut memory.bytes,
-        halves: &mut memory.halves,
-        longs: &mut memory.longs,
-        words: &mut memory.words,
-    };
+    let mut places = [Place::default(); NEEDS.places];
+    let (sequence, work) = memory.work.split(model.config(), &mut places)?;
     let draws = Draws {
         logits: &mut memory.logits,
         recent: &mut [],
@@ -207,7 +128,7 @@ pub fn write_file(
         ends: &ENDS,
     };
     let engine = Only::<LAYOUTS>;
-    let mut generator = Generator::new(engine, &model, (cache, sequence), room, draws);
+    let mut generator = Generator::new(engine, &model, sequence, work, draws);
     generator.begin(&PROMPT, TOKENS);
     let mut digest = Digest::new();
     let mut taken = 0;
@@ -289,5 +210,39 @@ mod tests {
             let (result, text) = written(file);
             assert_eq!((result.unwrap_err().text(), &text[..]), (expected, ""));
         }
+    }
+
+    mod wide {
+        #![allow(dead_code, reason = "the test writes no text")]
+        include!(concat!(env!("OUT_DIR"), "/wide.rs"));
+    }
+
+    #[test]
+    fn the_memory_of_a_model_with_wide_keys_is_enough_for_all_its_context() {
+        use tercet_core::model::CacheType;
+
+        let file = include_bytes!(concat!(env!("OUT_DIR"), "/wide.gguf"));
+        let reader = Reader::new(file).unwrap();
+        let mut memory = Box::new(wide::Memory::new());
+        let mut layers = [DecoderLayer::EMPTY; wide::CONFIG.layers];
+        let model = Model::new(&reader, &mut layers, &mut memory.steps).unwrap();
+        assert_eq!(model.config().cache, CacheType::Int16Int8);
+        let mut places = [Place::default(); wide::NEEDS.places];
+        let (sequence, work) = memory.work.split(model.config(), &mut places).unwrap();
+        let draws = Draws {
+            logits: &mut memory.logits,
+            recent: &mut [],
+            sampler: SAMPLER,
+            ends: &[],
+        };
+        let engine = Only::<{ wide::LAYOUTS }>;
+        let mut generator = Generator::new(engine, &model, sequence, work, draws);
+        generator.begin(&wide::PROMPT, u32::MAX);
+        let end = loop {
+            if let Event::Over(end) = generator.poll().unwrap() {
+                break end;
+            }
+        };
+        assert_eq!((end, generator.len()), (End::Context, wide::CONFIG.context));
     }
 }

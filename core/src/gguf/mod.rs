@@ -31,6 +31,7 @@
 //! it returns specific errors. Source: the specification in ggml's repository (`docs/gguf.md`). If it leaves a
 //! choice, the reader follows ggml's own, except that it reads nested arrays, as in the specification.
 
+mod aligned;
 mod array;
 mod cursor;
 mod encode;
@@ -44,6 +45,7 @@ mod tensor_type;
 mod value;
 mod write;
 
+pub use aligned::Aligned;
 pub use array::{Array, Elements};
 pub use error::{GgufError, LayoutError, Refusal};
 pub use read::{Metadata, Reader};

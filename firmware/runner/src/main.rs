@@ -84,9 +84,9 @@ enum Other {
 struct Run {
     /// See `cargo firmware list`
     board: String,
-    /// See `cargo firmware list`
+    /// See `cargo firmware list`; with --image any other name, too, for an image without limits and committed figures
     program: String,
-    /// An image that is already built
+    /// An image that is already built; its ELF file
     #[arg(long, value_name = "FILE")]
     image: Option<PathBuf>,
     /// Ends the program after this many seconds

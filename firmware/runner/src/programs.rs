@@ -98,6 +98,22 @@ pub fn find(firmware: &Path, name: &str) -> Result<Program, String> {
     Err(format!("no program {name}; there are {}", names.join(", ")))
 }
 
+/// Returns the program of an image that is already built. A name that `firmware` does not list is that of a program
+/// without features and promises.
+///
+/// # Errors
+/// Those of [`all`].
+pub fn of_image(firmware: &Path, name: &str) -> Result<Program, String> {
+    let listed = all(firmware)?
+        .into_iter()
+        .find(|program| program.name == name);
+    Ok(listed.unwrap_or_else(|| Program {
+        name: name.to_owned(),
+        features: Vec::new(),
+        rules: Rules::default(),
+    }))
+}
+
 fn parse(manifest: &str, rules: &str) -> Result<Vec<Program>, String> {
     let manifest: Manifest =
         toml::from_str(manifest).map_err(|error| format!("firmware/Cargo.toml: {error}"))?;

@@ -19,7 +19,7 @@ use crate::{build, image, snapshot};
 pub struct Session {
     /// The board's name.
     pub board: String,
-    /// The program's name.
+    /// The program's name; with an image, any name.
     pub program: String,
     /// An image that is already built.
     pub image: Option<PathBuf>,
@@ -44,7 +44,11 @@ const TIME_LIMIT: u8 = 124;
 /// Something is missing, nothing could be built or run, or the output cannot be judged.
 pub fn session(firmware: &Path, plan: &Session) -> Result<u8, String> {
     let board = Board::read(firmware, &plan.board)?;
-    let program = programs::find(firmware, &plan.program)?;
+    let program = match &plan.image {
+        // Only listed programs have committed figures.
+        Some(_) if !plan.budget => programs::of_image(firmware, &plan.program)?,
+        _ => programs::find(firmware, &plan.program)?,
+    };
     let mut needs = Search::new(firmware);
     if plan.image.is_none() {
         needs.target(&board.target, &board.config);
@@ -57,7 +61,13 @@ pub fn session(firmware: &Path, plan: &Session) -> Result<u8, String> {
         Some(path) => path.clone(),
         None => build::build(firmware, &board, &program)?,
     };
-    let image = Image::read(&path, &program)?;
+    let image = Image::read(&path, &program).map_err(|error| match plan.image {
+        Some(_) if !program.rules.data.is_empty() => format!(
+            "{error}; an image of another program than {} needs another name",
+            program.name
+        ),
+        _ => error,
+    })?;
     let run = run(&runner(&board, &program), &path, plan.limit, |line| {
         if !plan.json {
             println!("{line}");

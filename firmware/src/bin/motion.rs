@@ -8,7 +8,7 @@
 #![no_main]
 
 use cortex_m_rt::entry;
-use tercet_firmware::aligned::Aligned;
+use tercet_core::gguf::Aligned;
 use tercet_firmware::motion::emulated::{Clock, Delay, Pin, Sensor};
 use tercet_firmware::motion::{
     Activity, App, DIGEST, Error, Memory, Phase, Played, Recording, Recordings, Trial,
