@@ -13,7 +13,9 @@ use super::metrics::{Counters, Flights};
 use super::notice::Notice;
 use super::settings::{Preference, Profile, Settings};
 use super::tune::{self, Tuning};
-use super::{Costs, Engine};
+use super::{Costs, Engine, Operation};
+#[cfg(feature = "cuda")]
+use crate::engine::{CudaOptions, Cudas, device_count};
 
 /// The default device type of a dispatcher: the first CUDA device.
 #[cfg(feature = "cuda")]
@@ -44,6 +46,8 @@ pub struct Builder<D: Device = First> {
     opener: Opener<D>,
     absent: Absent,
     costs: Option<Costs>,
+    /// Number of devices that work as one.
+    devices: usize,
     listener: Listener,
 }
 
@@ -55,10 +59,15 @@ impl Builder {
             opener: Box::new(first),
             absent,
             costs: None,
+            devices: 1,
             listener: Box::new(|_| ()),
         }
     }
 }
+
+/// Least number of values per device: flows over files give an engine 2²⁰ at once, which four devices share.
+#[cfg(feature = "cuda")]
+const LEAST: usize = 1 << 18;
 
 #[cfg(feature = "cuda")]
 fn first() -> Result<First, String> {
@@ -81,6 +90,36 @@ fn first() -> Result<First, String> {
     Err("this build has no CUDA".to_owned())
 }
 
+#[cfg(feature = "cuda")]
+impl Builder {
+    /// Uses several CUDA devices as one: the first `count` of them, or all.
+    ///
+    /// # Errors
+    /// The reason in one line if there is no device, or fewer than `count`.
+    pub fn devices(self, count: Option<usize>) -> Result<Builder<Cudas>, String> {
+        let found = device_count().map_err(|error| error.to_string())?;
+        let count = count.unwrap_or(found);
+        if count == 0 || count > found {
+            let devices = if found == 1 { "device" } else { "devices" };
+            return Err(format!(
+                "this machine has {found} CUDA {devices}, not {count}"
+            ));
+        }
+        let options = (0..count).map(|device| CudaOptions {
+            device,
+            ..CudaOptions::default()
+        });
+        let options: Vec<_> = options.collect();
+        let open = move || match Cudas::new(&options) {
+            Ok(cudas) => Ok(cudas.with_least(LEAST)),
+            Err(error) => Err(error.to_string()),
+        };
+        let mut builder = self.device(open);
+        builder.devices = count;
+        Ok(builder)
+    }
+}
+
 impl<D: Device> Builder<D> {
     /// Uses another device, which `open` opens. If it cannot, its error is the reason in one line.
     pub fn device<N: Device>(
@@ -92,6 +131,7 @@ impl<D: Device> Builder<D> {
             opener: Box::new(opener),
             absent: || None,
             costs: self.costs,
+            devices: self.devices,
             listener: self.listener,
         }
     }
@@ -115,6 +155,7 @@ impl<D: Device> Builder<D> {
             opener,
             absent,
             costs,
+            devices,
             listener,
         } = self;
         let fixed = matches!(settings.profile, Profile::Development | Profile::Edge);
@@ -132,6 +173,7 @@ impl<D: Device> Builder<D> {
         };
         let backend = settings.backend();
         let (best, tuning) = tuning.for_backend(&settings);
+        let tuning = tuning.for_devices(devices);
         let dispatcher = Dispatcher::of(DispatcherState {
             simd: Threads::alone().with_backend(backend),
             threads: Threads::default().with_backend(backend),
@@ -211,6 +253,20 @@ impl KnownCosts {
             ..self
         };
         (Some(self.costs), known)
+    }
+
+    /// Returns the costs of so many devices that share the work, from those of one.
+    fn for_devices(mut self, devices: usize) -> Self {
+        if devices > 1 {
+            for operation in Operation::ALL {
+                if let Some(one) = self.costs.get(operation, Engine::Cuda) {
+                    let shared = one.shared(one.launch, devices);
+                    self.costs.set(operation, Engine::Cuda, shared);
+                }
+            }
+            self.origin = format!("{}, those of one device shared by {devices}", self.origin);
+        }
+        self
     }
 
     /// Returns the costs measured on this machine, or the built-in ones.

@@ -8,7 +8,7 @@ use tercet_host::engine::{EngineError, FlowEngine};
 
 use super::Residency;
 #[cfg(feature = "cuda")]
-use crate::engine::Cuda;
+use crate::engine::{Cuda, Cudas};
 
 /// An engine that can do a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub enum Engine {
     Simd,
     /// The SIMD kernels of the processor on all threads of the rayon pool.
     Threads,
-    /// A device: the first CUDA device, if the build has CUDA.
+    /// A device: the first CUDA device, if the build has CUDA; or several of them as one ([`Builder::devices`](super::Builder::devices)).
     Cuda,
 }
 
@@ -100,6 +100,29 @@ impl Device for Cuda {
     fn copy(&mut self, bytes: &mut [u8]) -> Result<(), EngineError> {
         let there = self.upload(bytes)?;
         Ok(self.read(&there, bytes)?)
+    }
+}
+
+/// Several devices as one.
+#[cfg(feature = "cuda")]
+impl Device for Cudas {
+    /// Returns that of the first device: costs are those of one.
+    fn identity(&self) -> String {
+        self.devices()
+            .first()
+            .map_or_else(String::new, Cuda::identity)
+    }
+
+    fn works(&mut self) -> bool {
+        self.synchronize().is_ok()
+    }
+
+    fn has_room(&self, bytes: &[usize]) -> bool {
+        self.can_allocate(bytes).unwrap_or(true)
+    }
+
+    fn copy(&mut self, bytes: &mut [u8]) -> Result<(), EngineError> {
+        Ok(self.copy_by_first(bytes)?)
     }
 }
 

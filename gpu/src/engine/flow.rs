@@ -2,11 +2,20 @@
 
 use tercet_host::engine::{EngineError, FlowEngine};
 
-use super::{Cuda, CudaError};
+use super::{Cuda, CudaError, Cudas};
 
 impl FlowEngine for Cuda {
     fn name(&self) -> String {
         "cuda".to_owned()
+    }
+}
+
+impl FlowEngine for Cudas {
+    fn name(&self) -> String {
+        match self.devices().len() {
+            1 => "cuda".to_owned(),
+            devices => format!("cuda ({devices} devices)"),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod support;
 
 mod bench;
 mod calibrate;
+mod devices;
 mod faults;
 mod flows;
 mod info;

@@ -44,6 +44,8 @@ pub(crate) struct Arguments {
     force: bool,
     #[command(flatten)]
     pub(crate) engine: engine::Named,
+    #[command(flatten)]
+    devices: engine::Several,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -80,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.labels {
         outputs.check(&[(path, LABELS)])?;
     }
-    let mut engine = arguments.engine.open()?;
+    let mut engine = arguments.engine.open_on(arguments.devices)?;
     let found = engine.assign(&points, &centroids, arguments.spherical)?;
     if let Some(path) = &arguments.labels {
         outputs.with(path, |to| write_labels(to, &found.assignment.labels))?;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tercet_gpu::dispatch::{Bottlenecks, Dispatcher, Monitor};
+use tercet_gpu::dispatch::{Bottlenecks, Device, Dispatcher};
 
 use crate::failure::Failure;
 
@@ -27,21 +27,28 @@ static WATCHED: OnceLock<Mutex<Vec<Watched>>> = OnceLock::new();
 
 struct Watched {
     /// For live reports: since the last one.
-    live: Monitor,
+    live: Report,
     /// For the final report: since the beginning.
-    whole: Monitor,
+    whole: Report,
 }
+
+/// Reports on a dispatcher of any device.
+type Report = Box<dyn FnMut() -> Bottlenecks + Send>;
 
 fn lock(watched: &Mutex<Vec<Watched>>) -> MutexGuard<'_, Vec<Watched>> {
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Monitors a dispatcher, if reports were requested.
-pub(crate) fn watch(dispatcher: &Dispatcher) {
+pub(crate) fn watch<D: Device + 'static>(dispatcher: &Dispatcher<D>) {
     if let Some(watched) = WATCHED.get() {
+        let monitor = || -> Report {
+            let mut monitor = dispatcher.monitor();
+            Box::new(move || monitor.report())
+        };
         lock(watched).push(Watched {
-            live: dispatcher.monitor(),
-            whole: dispatcher.monitor(),
+            live: monitor(),
+            whole: monitor(),
         });
     }
 }
@@ -66,7 +73,7 @@ impl Reports {
                 for it in lock(watched).iter_mut() {
                     // A progress bar may be on the line; it redraws itself.
                     let _ = write!(io::stderr(), "\r\x1b[2K");
-                    tell(form, &it.live.report());
+                    tell(form, &(it.live)());
                 }
             }
         };
@@ -96,7 +103,7 @@ impl Reports {
             );
         }
         for it in watched.iter_mut() {
-            tell(self.form, &it.whole.report());
+            tell(self.form, &(it.whole)());
         }
     }
 }

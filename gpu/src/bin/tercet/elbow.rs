@@ -48,6 +48,8 @@ pub(crate) struct Arguments {
     force: bool,
     #[command(flatten)]
     pub(crate) engine: engine::Named,
+    #[command(flatten)]
+    devices: engine::Several,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -122,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         outputs.check(&[(path, &["html", "htm", "svg"])])?;
     }
     let ready = arguments.options.ready(&arguments.data, &points)?;
-    let mut engine = arguments.engine.open()?;
+    let mut engine = arguments.engine.open_on(arguments.devices)?;
     let (mut trials, mut sampled, mut note) = (Vec::new(), None, None);
     {
         let spinner = Spinner::new();

@@ -71,6 +71,8 @@ pub(crate) struct Arguments {
     force: bool,
     #[command(flatten)]
     pub(crate) engine: engine::Named,
+    #[command(flatten)]
+    devices: engine::Several,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -116,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     outputs.check(&paths)?;
     let picture = picture(arguments, &points)?;
     let ready = arguments.options.ready(&arguments.data, &points)?;
-    let mut engine = arguments.engine.open()?;
+    let mut engine = arguments.engine.open_on(arguments.devices)?;
     let found = ready.run(&mut engine, &points, arguments.k, &Spinner::new())?;
     let summary = summary(arguments, &points, &found, start);
 

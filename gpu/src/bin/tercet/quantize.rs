@@ -116,6 +116,8 @@ pub(crate) struct Arguments {
     force: bool,
     #[command(flatten)]
     pub(crate) engine: engine::Named,
+    #[command(flatten)]
+    devices: engine::Several,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -152,7 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         force: arguments.force,
         ..QuantizeOptions::new(arguments.to)
     };
-    let mut engine = arguments.engine.open()?;
+    let mut engine = arguments.engine.open_on(arguments.devices)?;
     let model = TensorFile::open(&arguments.input)?;
     if engine.is_device() && matches!(coded_values(&model, &options), Ok(0)) {
         return Err(Failure::usage(format_args!(

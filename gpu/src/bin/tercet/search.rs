@@ -81,6 +81,8 @@ pub(crate) struct Arguments {
     force: bool,
     #[command(flatten)]
     pub(crate) engine: engine::Named,
+    #[command(flatten)]
+    devices: engine::Several,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -125,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         |path: &PathBuf| HitsFile::create(path, [base.path(), queries.path()], arguments.force);
     let indices = arguments.indices.as_ref().map(create).transpose()?;
     let scores = arguments.scores.as_ref().map(create).transpose()?;
-    let mut engine = arguments.engine.open()?;
+    let mut engine = arguments.engine.open_on(arguments.devices)?;
     let report = engine.search(&base, &queries, &options)?;
     if let Some(file) = indices {
         file.write_indices(&report)?;

@@ -7,6 +7,8 @@
 mod calls;
 #[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(feature = "cuda")]
+mod cudas;
 mod device;
 mod device_copy;
 

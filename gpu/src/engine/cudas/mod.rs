@@ -162,6 +162,29 @@ impl Cudas {
         Ok(true)
     }
 
+    /// Waits until all devices have done their work.
+    ///
+    /// # Errors
+    /// Those of [`Cuda::synchronize`], with the device concerned.
+    pub(crate) fn synchronize(&mut self) -> Result<(), CudaError> {
+        let all = vec![(); self.devices.len()];
+        self.each(all, |cuda, ()| cuda.synchronize())?;
+        Ok(())
+    }
+
+    /// Copies bytes to the first device and back.
+    ///
+    /// # Errors
+    /// Those of [`Cuda::upload`] and [`Cuda::read`].
+    pub(crate) fn copy_by_first(&mut self, bytes: &mut [u8]) -> Result<(), CudaError> {
+        // There is at least one device, and one share.
+        self.each([bytes], |cuda, bytes| {
+            let there = cuda.upload(bytes)?;
+            cuda.read(&there, bytes)
+        })?;
+        Ok(())
+    }
+
     /// Sets the minimum number of values per device, 2²⁰ by default: less work uses fewer devices.
     #[must_use]
     pub const fn with_least(mut self, values: usize) -> Self {
