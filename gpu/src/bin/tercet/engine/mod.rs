@@ -143,7 +143,7 @@ impl CommandEngine {
         self.work(job.with_scratch(scratch), &mut Fit { kmeans, points })
     }
 
-    /// Runs [`cluster::assign_points`].
+    /// Runs [`tercet_host::cluster::assign_points`].
     pub(crate) fn assign(
         &mut self,
         points: &Points,

@@ -184,12 +184,12 @@ impl Named {
         };
         let fail = |reason| Failure::new(format_args!("--devices: {reason}"));
         let builder = builder(cuda.settings()?);
+        let count = match count {
+            Count::All => None,
+            Count::First(count) => Some(count),
+        };
         #[cfg(feature = "cuda")]
         {
-            let count = match count {
-                Count::All => None,
-                Count::First(count) => Some(count),
-            };
             let dispatcher = watched(builder.devices(count).map_err(fail)?.build());
             dispatcher.open().map_err(|error| match error {
                 DispatchError::Unavailable { reason, .. } => fail(reason),
