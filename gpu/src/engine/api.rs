@@ -1,8 +1,16 @@
 //! The driver functions that the engine calls, looked up by name when the driver opens.
 //!
-//! cudarc provides the types, and finds the library if it does not have NVIDIA's name on Linux. Its own look-up panics
-//! if a function is missing, and its results are an `enum`, which a status of a newer driver would not be a value of.
-//! So the functions are looked up here, all at once, and return integers.
+//! cudarc provides the types, and finds the library if it does not have NVIDIA's name on Linux. Its functions are not
+//! called (cudarc 0.19.10, `driver/sys/mod.rs`), for two reasons, and its `result` and `safe` layers call nothing else:
+//!
+//! - They return the `enum CUresult`. With the binding for CUDA 12.4 it has 96 errors, and CUDA 13.4 has 105: a newer
+//!   driver that answers with 721 (`CUDA_ERROR_TENSOR_MEMORY_LEAK`) would make a value that the type does not have, which
+//!   is undefined behaviour. Here a status is an integer, and `cuda_driver.rs` tests one that no header knows.
+//! - A function that the driver lacks is a panic when it is first called (`load`). The newest binding, whose `enum` has
+//!   all of today's errors, calls `cuEventElapsedTime_v2`, which drivers before 12.8 lack; ours run from 11.8 on. Here
+//!   all functions are looked up at once, and a missing one is an error that names it.
+//!
+//! `safe` also allocates from the device's common pool, which knows no limit of one engine; [`super::memory`] has one.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 #[cfg(unix)]
