@@ -16,8 +16,8 @@ import nvidia
 TABLE = architectures.KERNELS / "ptxas.md"
 HEAD = """# What each kernel takes
 
-Registers a thread, bytes spilled (stores + loads), bytes of static shared memory and of stack, by ptxas {version}; in brackets what
-differs by {driver}, the compiler of drivers of CUDA 13.0, for 9.0.
+Registers a thread, bytes spilled (stores + loads), bytes of static shared memory and of stack, by ptxas {version};
+in brackets what differs by {driver}, the compiler of drivers of CUDA 13.0, for 9.0.
 Written by `report.py`.
 
 | module | kernel | sm | registers | spilled | shared | stack |

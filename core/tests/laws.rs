@@ -1,4 +1,5 @@
-//! What core computes, in one binary: numbers, quantizers, blocks, palettes, files, layers, clusters, searches, tokenizers and training. Memory is in `pools`.
+//! What core computes, in one binary: numbers, quantizers, blocks, palettes, files, layers, clusters, searches,
+//! tokenizers and training. Memory is in `pools`.
 
 mod bitnet;
 mod block;

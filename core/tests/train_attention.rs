@@ -224,7 +224,8 @@ fn attention_s_gradients_are_softmax_s() {
                 assert!(most < 1e-4, "{most:e}");
                 continue;
             }
-            // 2.8e-2 of the largest of queries, 2.9e-2 of keys, 1.5e-2 of values were found: half a code here and there.
+            // 2.8e-2 of the largest of queries, 2.9e-2 of keys, 1.5e-2 of values were found: half a code here and
+            // there.
             let off = apart(found, exact);
             assert!(off < 4e-2, "{length}, {which}: {off:e}");
         }

@@ -1,5 +1,6 @@
-//! The steps of training beside PyTorch's autograd in f64, without quantization: `benches/train/autograd.py` wrote what it says, on the draws that are
-//! made again here. `cargo test -p tercet-core --test laws autograd -- --nocapture` tells the largest differences.
+//! The steps of training beside PyTorch's autograd in f64, without quantization: `benches/train/autograd.py` wrote
+//! what it says, on the draws that are made again here.
+//! `cargo test -p tercet-core --test laws autograd -- --nocapture` tells the largest differences.
 
 use tercet_core::model::{Gate, nll};
 use tercet_core::number::root::sqrt_f32;

@@ -1,4 +1,5 @@
-//! The steps of training, each against the exact derivative in f64 with no rounding on the way. Bounds are what was found, a little widened.
+//! The steps of training, each against the exact derivative in f64 with no rounding on the way. Bounds are what was
+//! found, a little widened.
 
 use tercet_core::model::{Gate, nll};
 use tercet_core::number::Random;

@@ -1,6 +1,7 @@
 //! Reads digits: an integer network and 32 held-out images, both in flash.
 //!
-//! `tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest` prints the same digests and classes.
+//! `tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest` prints the same digests and
+//! classes.
 
 use tercet_core::conformance::Digest;
 use tercet_core::gguf::Aligned;

@@ -1,4 +1,5 @@
-//! The CUDA engine, in one binary, on the device that `support` finds: every operation, its memory, its failures, and what is built on it.
+//! The CUDA engine, in one binary, on the device that `support` finds: every operation, its memory, its failures, and
+//! what is built on it.
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 
 mod cuda_activations;

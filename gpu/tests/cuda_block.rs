@@ -138,7 +138,8 @@ fn blocks_are_encoded_as_by_core() {
     }
 }
 
-/// The mean lies between two floats, and that one at the middle of two f16, but for a value 2⁻⁹⁰ below: it decides the scale.
+/// The mean lies between two floats, and that one at the middle of two f16, but for a value 2⁻⁹⁰ below: it decides
+/// the scale.
 #[test]
 fn nothing_is_lost_beside_large_values() {
     let Some(_device) = device() else { return };

@@ -1,4 +1,5 @@
-//! Clustering on a device gives what the reference engine gives, to the bit: by every driver, over awkward shapes, by dp4a and by tensor cores.
+//! Clustering on a device gives what the reference engine gives, to the bit: by every driver, over awkward shapes, by
+//! dp4a and by tensor cores.
 
 use crate::support::cluster::{
     CAPABILITIES, CLOUDS, Cloud, NOTHING, cuda, options, points, run, weights, with_scalar,
@@ -29,8 +30,8 @@ fn compare(
     );
 }
 
-/// Points, coordinates, clusters: around tiles of 64 and 128, parts of 64 bytes, rows of 16 and 32, shares of 1024, and the longest rows whose
-/// scores leave room for a column.
+/// Points, coordinates, clusters: around tiles of 64 and 128, parts of 64 bytes, rows of 16 and 32, shares of 1024,
+/// and the longest rows whose scores leave room for a column.
 const SHAPES: [(usize, usize, usize); 20] = [
     (1, 1, 1),
     (2, 1, 2),
@@ -81,7 +82,8 @@ fn every_shape_clusters_as_the_reference() {
     }
 }
 
-/// Each kernel with its centroids in registers, with fewer clusters and shorter rows than it has room for, and with as many as it has.
+/// Each kernel with its centroids in registers, with fewer clusters and shorter rows than it has room for, and with
+/// as many as it has.
 #[test]
 fn few_centroids_of_every_size_cluster_as_the_reference() {
     let Some(device) = device() else { return };

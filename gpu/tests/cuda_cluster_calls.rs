@@ -1,4 +1,5 @@
-//! Clustering on a device, call by call: in any order what the reference engine answers, refusals, faults, and recorded steps.
+//! Clustering on a device, call by call: in any order what the reference engine answers, refusals, faults, and
+//! recorded steps.
 
 use std::fmt::Debug;
 

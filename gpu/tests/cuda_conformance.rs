@@ -1,4 +1,5 @@
-//! The conformance table on a device: every digest of an engine is the committed one, with kernels for old devices and for new ones, wgmma among them.
+//! The conformance table on a device: every digest of an engine is the committed one, with kernels for old devices
+//! and for new ones, wgmma among them.
 
 use crate::support::emulator::{checked, device};
 use std::path::Path;
@@ -45,7 +46,8 @@ fn every_digest_is_the_committed_one() {
     }
 }
 
-/// The device multiplies and normalizes, the processor does the rest. The suite's models take an emulated one minutes: it runs a few tokens.
+/// The device multiplies and normalizes, the processor does the rest. The suite's models take an emulated one
+/// minutes: it runs a few tokens.
 #[test]
 fn language_models_give_the_bits_of_other_engines() {
     let Some(device) = device() else { return };

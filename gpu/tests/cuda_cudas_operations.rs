@@ -1,5 +1,5 @@
-//! Every operation on several devices when a call of the driver fails, memory ends, or a device is lost: the error names the
-//! device, nothing hangs, and what is asked for afterwards has the reference's bits.
+//! Every operation on several devices when a call of the driver fails, memory ends, or a device is lost: the error
+//! names the device, nothing hangs, and what is asked for afterwards has the reference's bits.
 
 use crate::support::cudas::{cudas, emulated_devices, with_memory};
 use crate::support::emulator::checked;

@@ -29,8 +29,8 @@ fn copied(device: &Device) -> u64 {
     device.count("bytes copied")
 }
 
-/// One set of points, clustered again and again: seeds, weights, mini-batches, spheres. As the reference does it with points of
-/// its own.
+/// One set of points, clustered again and again: seeds, weights, mini-batches, spheres. As the reference does it with
+/// points of its own.
 #[test]
 fn points_that_stay_cluster_as_on_the_reference() {
     let Some(device) = devices_with_nccl() else {
@@ -97,7 +97,8 @@ fn every_call_of_a_problem_gives_what_the_reference_gives() {
     }
 }
 
-/// Once points are there, clustering them and assigning them copies less than they are: centroids, sums, a few numbers a step.
+/// Once points are there, clustering them and assigning them copies less than they are: centroids, sums, a few
+/// numbers a step.
 #[test]
 fn points_that_stay_are_not_brought_again() {
     let Some(device) = devices_with_nccl() else {
@@ -169,7 +170,8 @@ fn points_of_others_and_too_many_clusters_are_refused() {
     );
 }
 
-/// From the second step on every device replays what it did: before its sums cross, and after, where copies bring the others'.
+/// From the second step on every device replays what it did: before its sums cross, and after, where copies bring the
+/// others'.
 #[test]
 fn steps_are_recorded_on_every_device() {
     let Some(device) = devices_with_nccl() else {
@@ -214,8 +216,8 @@ fn steps_are_recorded_on_every_device() {
     }
 }
 
-/// A layer that stays gives the reference's sums (with every other operation, in `cuda_cudas_operations`), copies weights once,
-/// and refuses what does not fit it.
+/// A layer that stays gives the reference's sums (with every other operation, in `cuda_cudas_operations`), copies
+/// weights once, and refuses what does not fit it.
 #[test]
 fn a_layer_that_stays_is_brought_once() {
     let Some(device) = devices_with_nccl() else {

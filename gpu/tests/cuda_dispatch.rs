@@ -426,7 +426,8 @@ fn resident_data_crosses_once_and_gives_the_same_bits() {
         assert_eq!(handles.are_there(), [true; 3]);
         crossed.push(copied() - before);
     }
-    // Points, rows and weights, 8100 bytes each, cross with the first calls alone; what is small crosses with all of them.
+    // Points, rows and weights, 8100 bytes each, cross with the first calls alone; what is small crosses with all of
+    // them.
     assert!(crossed[0] >= crossed[1] + 3 * 8100, "{crossed:?}");
     assert_eq!(crossed[1], crossed[2]);
     let metrics = dispatcher.metrics();

@@ -11,8 +11,8 @@ use tercet_core::quant::{HOST_BITS, Histogram, QuantError, SMALL_BITS};
 use tercet_core::scalar::Scalar;
 use tercet_gpu::engine::{Cuda, CudaError, CudaOptions};
 
-/// Counts values by an engine on top of others, in two calls: what came of the second, the buckets, how many there are, and the extremes as
-/// patterns.
+/// Counts values by an engine on top of others, in two calls: what came of the second, the buckets, how many there
+/// are, and the extremes as patterns.
 fn counted<E: QuantizeEngine, T: Element, const B: u32>(
     engine: &mut E,
     values: &[T],
@@ -105,7 +105,8 @@ fn many_blocks_count_as_one() {
     }
 }
 
-/// Stretches of equal values are added at once; an outlier moves the window that blocks count in away from all other values.
+/// Stretches of equal values are added at once; an outlier moves the window that blocks count in away from all other
+/// values.
 #[test]
 fn hot_buckets_and_outliers_are_counted() {
     let Some(_device) = devices() else { return };

@@ -81,7 +81,8 @@ fn long_slices_come_back_as_they_went() {
     }
 }
 
-/// The threads of a pool, of which one has the engine and the others wait for it: whoever copies must not need any of them.
+/// The threads of a pool, of which one has the engine and the others wait for it: whoever copies must not need any of
+/// them.
 #[test]
 fn an_engine_behind_a_lock_copies_on_threads_of_a_pool() {
     let Some(_device) = device() else { return };
@@ -436,7 +437,8 @@ fn every_fault_is_an_error_and_the_engine_goes_on() {
     let kinds = [
         "alloc", "host", "copy", "memset", "event", "stream", "sync", "context",
     ];
-    // As each kind usually fails; "not supported", which leaves the device as it was; "illegal address", which loses it.
+    // As each kind usually fails; "not supported", which leaves the device as it was; "illegal address", which loses
+    // it.
     for (kind, status) in kinds
         .into_iter()
         .flat_map(|kind| ["", ":801", ":700"].map(|status| (kind, status)))

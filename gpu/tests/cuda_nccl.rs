@@ -1,4 +1,5 @@
-//! Sums of several devices by NCCL: the bits of copies; and what happens where it is missing, refuses, or fails in the middle.
+//! Sums of several devices by NCCL: the bits of copies; and what happens where it is missing, refuses, or fails in
+//! the middle.
 
 use crate::support;
 use std::path::Path;
@@ -13,7 +14,8 @@ use tercet_core::cluster::{Init, Points, Steps, Update, kmeans, normalize};
 use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_gpu::engine::{CudaError, CudaOptions, Cudas, Exchange};
 
-/// Whatever clusterings of the reference give; by NCCL from two devices on, and with none of the copies between devices.
+/// Whatever clusterings of the reference give; by NCCL from two devices on, and with none of the copies between
+/// devices.
 #[test]
 fn points_cluster_as_on_the_reference() {
     let Some(device) = devices_with_nccl() else {
@@ -199,8 +201,8 @@ fn where_nccl_does_not_start_sums_are_copied() {
     assert_eq!(asked.exchange(), Ok(Exchange::Nccl));
 }
 
-/// A failure anywhere in NCCL, in the driver beside it, or of a device is an error in one line, nobody waits for what never
-/// comes, and the next run has the reference's bits: by NCCL again.
+/// A failure anywhere in NCCL, in the driver beside it, or of a device is an error in one line, nobody waits for what
+/// never comes, and the next run has the reference's bits: by NCCL again.
 #[test]
 fn every_fault_beside_nccl_is_an_error() {
     let Some(device) = devices_with_nccl() else {

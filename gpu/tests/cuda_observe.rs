@@ -1,4 +1,5 @@
-//! What a device is given, as figures and on a time line: kernels, copies, memory, and what several devices do together.
+//! What a device is given, as figures and on a time line: kernels, copies, memory, and what several devices do
+//! together.
 
 use crate::support::child;
 use crate::support::cluster::{Cloud, options, points, run, with_scalar};
@@ -65,7 +66,8 @@ fn a_device_s_figures_are_what_it_was_given() {
     });
 }
 
-/// A clustering by three devices over NCCL: each device's row has the collectives, as many on each, at about the same times.
+/// A clustering by three devices over NCCL: each device's row has the collectives, as many on each, at about the same
+/// times.
 ///
 /// In a process of its own: what is recorded is the process's.
 #[test]

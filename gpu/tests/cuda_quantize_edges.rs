@@ -1,5 +1,5 @@
-//! Where a fast way ends: values beside ties and beyond a grid, scales without a reciprocal, sums that a window of bits does not
-//! hold. Each has to be seen and taken the slow way.
+//! Where a fast way ends: values beside ties and beyond a grid, scales without a reciprocal, sums that a window of
+//! bits does not hold. Each has to be seen and taken the slow way.
 
 use crate::support::draw::Draw;
 use crate::support::emulator::device;
@@ -134,7 +134,8 @@ fn what_is_not_finite_gets_cores_codes() {
     }
 }
 
-/// Values for which a window of 44 bits has to move or to give up, by what a thread meets first: tiles are of 16 values, 4 or 8 a vector.
+/// Values for which a window of 44 bits has to move or to give up, by what a thread meets first: tiles are of 16
+/// values, 4 or 8 a vector.
 fn hard_sums(draw: &mut Draw, kind: u64, len: usize) -> Vec<f32> {
     let power = |exponent: i32| f32::from_bits(((exponent + 127) as u32) << 23);
     (0..len)

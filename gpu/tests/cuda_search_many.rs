@@ -9,7 +9,8 @@ use tercet_core::scalar;
 use tercet_core::search::{Cosine, Dot, Hit, Int8Rows, Metric, Rows, SquaredL2, TernaryRows};
 use tercet_gpu::engine::{Cuda, CudaOptions};
 
-/// More queries than one launch takes, on each kind of device; rows that are wide enough that shared memory holds fewer.
+/// More queries than one launch takes, on each kind of device; rows that are wide enough that shared memory holds
+/// fewer.
 #[test]
 fn many_queries_are_asked_together() {
     fn best<M: Metric, R: Rows<Query = i8> + Debug>(cuda: &mut Cuda, rows: R, queries: &[i8]) {

@@ -1,4 +1,5 @@
-//! Clustering by warpgroup products gives what the reference gives, over awkward shapes, and is given up where it does not.
+//! Clustering by warpgroup products gives what the reference gives, over awkward shapes, and is given up where it
+//! does not.
 
 use std::path::Path;
 
@@ -82,8 +83,9 @@ fn compare(
     );
 }
 
-/// Points, coordinates, clusters, multiprocessors: around tiles of 256 points and 128 centroids, parts of 128 bytes, one to four of them and
-/// more than there are slots for, windows of 256 to 8192 centroids, blocks with one tile of points and with many.
+/// Points, coordinates, clusters, multiprocessors: around tiles of 256 points and 128 centroids, parts of 128 bytes,
+/// one to four of them and more than there are slots for, windows of 256 to 8192 centroids, blocks with one tile of
+/// points and with many.
 const SHAPES: [(usize, usize, usize, u64); 20] = [
     (1, 1, 1, 4),
     (3, 1, 2, 4),

@@ -12,7 +12,8 @@ use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_core::quant::{HOST_BITS, Histogram};
 use tercet_host::parallel::Threads;
 
-/// How often the pool's threads went to sleep, once all of them sleep: on a busy machine that may be a while after their work.
+/// How often the pool's threads went to sleep, once all of them sleep: on a busy machine that may be a while after
+/// their work.
 fn sleeps() -> u64 {
     let mut last = None;
     for _ in 0..2000 {

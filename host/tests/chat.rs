@@ -1,4 +1,5 @@
-//! Conversations: templates as Jinja renders them, control tokens that are the template's alone, and what fits a context.
+//! Conversations: templates as Jinja renders them, control tokens that are the template's alone, and what fits a
+//! context.
 
 use tercet_core::model::tokenizer::Encoding;
 use tercet_host::Error;

@@ -1,4 +1,5 @@
-//! Tensors of several chunks, whose groups and rows end elsewhere than chunks do: neither shows in a bit, nor in a measure.
+//! Tensors of several chunks, whose groups and rows end elsewhere than chunks do: neither shows in a bit, nor in a
+//! measure.
 
 use crate::files::runs::{line, run};
 use crate::files::{Folder, Given, le, safetensors, weights};
@@ -19,7 +20,8 @@ fn input(folder: &Folder, rows: usize, cols: usize) -> (TensorFile, Vec<f32>) {
     (TensorFile::open(&path).unwrap(), values)
 }
 
-/// Converts, and checks the bytes of `w` and of the tensors beside it, and the error that is reported against `restored`.
+/// Converts, and checks the bytes of `w` and of the tensors beside it, and the error that is reported against
+/// `restored`.
 fn check(
     folder: &Folder,
     (model, values): &(TensorFile, Vec<f32>),
@@ -114,8 +116,8 @@ fn codes_are_those_of_the_reference_engine() {
 #[test]
 fn palettes_are_those_of_the_reference_engine() {
     let folder = Folder::new();
-    // Rows that fill no whole bytes, in short groups, the last of them shorter; in one long group; long groups of whole bytes; rows of
-    // more than a chunk.
+    // Rows that fill no whole bytes, in short groups, the last of them shorter; in one long group; long groups of
+    // whole bytes; rows of more than a chunk.
     for (rows, cols, per, group_rows) in [
         (1_201, 1_001, Per::Rows(3), 3),
         (1_201, 1_001, Per::Tensor, 1_201),

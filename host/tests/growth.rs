@@ -1,6 +1,7 @@
 //! What a call took of memory is seen.
 //!
-//! The only test of its binary: the system counts for the whole process, and what another test gave back meanwhile would hide it.
+//! The only test of its binary: the system counts for the whole process, and what another test gave back meanwhile
+//! would hide it.
 
 use std::hint::black_box;
 

@@ -1,4 +1,5 @@
-//! How large the inputs of a model's matrices are: recorded alike by every engine, written as llama-imatrix writes it, and what `auto` spends its bits by.
+//! How large the inputs of a model's matrices are: recorded alike by every engine, written as llama-imatrix writes
+//! it, and what `auto` spends its bits by.
 
 use std::path::{Path, PathBuf};
 
@@ -127,7 +128,8 @@ fn mean(name: &str, input: usize) -> f32 {
     f32::from(u8::from(input.is_multiple_of(3) == (name == "a")))
 }
 
-/// Two matrices of the same values, of which those of every third input are large, and what their inputs are, of three rows.
+/// Two matrices of the same values, of which those of every third input are large, and what their inputs are, of
+/// three rows.
 fn given(folder: &Folder) -> (TensorFile, PathBuf) {
     let path = folder.file("in.safetensors");
     let large = |input: usize| if input.is_multiple_of(3) { 100.0 } else { 1.0 };

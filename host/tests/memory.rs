@@ -1,4 +1,5 @@
-//! Memory stays bounded whatever the size of a tensor: buffers below 64 MiB, and the mapped part of the input below 128 MiB.
+//! Memory stays bounded whatever the size of a tensor: buffers below 64 MiB, and the mapped part of the input below
+//! 128 MiB.
 //!
 //! The only test of its binary, so that nothing else counts. Linux tells anonymous memory apart from mapped files.
 #![cfg(target_os = "linux")]

@@ -1,4 +1,5 @@
-//! Outside references, in one binary: ggml, gguf, onnxruntime, transformers, NumPy and others, where they are installed; see `support`.
+//! Outside references, in one binary: ggml, gguf, onnxruntime, transformers, NumPy and others, where they are
+//! installed; see `support`.
 
 mod files;
 mod reference_activations;

@@ -168,7 +168,8 @@ fn encoding_equals_gguf_package() {
     let Some(python) = support::python_with(&["numpy", "gguf"]) else {
         return;
     };
-    // Of zeros the package gives −0 where the C reference gives the sign of the first, and the opposite where that always gives −0.
+    // Of zeros the package gives −0 where the C reference gives the sign of the first, and the opposite where that
+    // always gives −0.
     let defined =
         |format: Format, kind| kind != Kind::Zero || format.is_ternary() || format == Format::Q8_0;
     let mut formats = of_package();

@@ -1,5 +1,5 @@
-//! Folders as Hugging Face's `transformers` saves them, imported: the logits are those of NumPy's float64 in their own layout, with RoPE's
-//! pairs half a head apart, in Tercet and in llama.cpp.
+//! Folders as Hugging Face's `transformers` saves them, imported: the logits are those of NumPy's float64 in their
+//! own layout, with RoPE's pairs half a head apart, in Tercet and in llama.cpp.
 
 use std::path::{Path, PathBuf};
 

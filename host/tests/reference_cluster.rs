@@ -131,8 +131,8 @@ fn against_scikit_learn(dataset: &str, seeds: usize) {
     assert!(float < 1.005, "{float}");
 }
 
-/// One step of Lloyd's loop: labels equal but for ties, centroids equal to the last rounding but for those that ties are
-/// between. Gives the points that are as near to several centroids.
+/// One step of Lloyd's loop: labels equal but for ties, centroids equal to the last rounding but for those that ties
+/// are between. Gives the points that are as near to several centroids.
 fn one_step(codes: &[i8], d: usize, init: &[i8], labels: &[i32], centers: &[f64]) -> Vec<usize> {
     let found = cluster::assign(&mut Threads::default(), codes, d, init).unwrap();
     let (mut ties, mut moved) = (vec![], vec![false; init.len() / d]);

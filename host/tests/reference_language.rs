@@ -1,5 +1,5 @@
-//! Files of language models in llama.cpp and in ik_llama.cpp: they load, and the logits are those of NumPy's float64 within what their own
-//! int8 activations cost.
+//! Files of language models in llama.cpp and in ik_llama.cpp: they load, and the logits are those of NumPy's float64
+//! within what their own int8 activations cost.
 
 use crate::support;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ const SEEDS: [u64; 3] = [1, 2, 3];
 const TEXT: &str = "the cat and the dog on the singing ship";
 /// Float matrices leave what f16 activations and an f16 cache round: up to 9e-6 nats a token were found.
 const FLOATS: f64 = 1e-4;
-/// int8 activations of blocks of 32 and of 256 values: 0.004 and 0.017 were found. A matrix that is read wrongly costs 1 and more.
+/// int8 activations of blocks of 32 and of 256 values: 0.004 and 0.017 were found. A matrix that is read wrongly
+/// costs 1 and more.
 const EIGHT_BITS: f64 = 0.06;
 
 /// The programs of these tests, or `None` where one is missing.
@@ -66,7 +67,8 @@ impl Peers {
         Self::text(&self.llama_cpp)
     }
 
-    /// The divergence, in nats a token, of the logits in the file `other`, which are those of `what`, from those in `reference`.
+    /// The divergence, in nats a token, of the logits in the file `other`, which are those of `what`, from those in
+    /// `reference`.
     pub(super) fn divergence(&self, what: &str, reference: &Path, other: &Path) -> f64 {
         let arguments = [Self::text(reference), Self::text(other)];
         let said = support::run(&self.python, "language_kl.py", arguments);

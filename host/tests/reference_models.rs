@@ -1,5 +1,6 @@
-//! Language models that people have, from packages: stories15M, imported from llama2.c, and SmolLM2-135M in Q4_1. Their texts and
-//! perplexities are llama.cpp's, and their logits those of NumPy's float64 within what rounded activations and caches cost.
+//! Language models that people have, from packages: stories15M, imported from llama2.c, and SmolLM2-135M in Q4_1.
+//! Their texts and perplexities are llama.cpp's, and their logits those of NumPy's float64 within what rounded
+//! activations and caches cost.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -19,20 +20,21 @@ use crate::files::{le, raw_npy};
 use crate::reference_language::Peers;
 use crate::support;
 
-/// What a cache costs on top of int16 activations, in nats a token, keys in int16 and values in int8. On stories that stories15M tells
-/// 2.7e-5 to 3.8e-5 were found, on 256 tokens of SmolLM2's prose 6.2e-5. It depends on the text: another chapter has 1.05e-4, of which a
-/// third is one token's, and stories15M, which takes prose for noise, 1.4e-4.
+/// What a cache costs on top of int16 activations, in nats a token, keys in int16 and values in int8. On stories that
+/// stories15M tells 2.7e-5 to 3.8e-5 were found, on 256 tokens of SmolLM2's prose 6.2e-5. It depends on the text:
+/// another chapter has 1.05e-4, of which a third is one token's, and stories15M, which takes prose for noise, 1.4e-4.
 const INT16_8: f64 = 1e-4;
 /// The same with values in int16 too: 1e-8 and 1.4e-6 were found.
 const INT16: f64 = 1e-5;
 const CACHES: [(CacheType, f64); 2] = [(CacheType::Int16Int8, INT16_8), (CacheType::Int16, INT16)];
 /// Of llama.cpp's perplexity: 0.0011 was found.
 const CLOSE: f64 = 0.005;
-/// The same where llama.cpp makes int8 codes of activations, which moves its own perplexity by 0.002 to 0.004 from float64's on some
-/// hundred tokens.
+/// The same where llama.cpp makes int8 codes of activations, which moves its own perplexity by 0.002 to 0.004 from
+/// float64's on some hundred tokens.
 const CLOSE_OF_CODES: f64 = 0.01;
-/// Logits as near to each other as this may change places by what llama.cpp rounds and Tercet does not: with float weights; with Q8_0, for
-/// which llama.cpp makes int8 codes of activations (0.06 was found); and by what values in int8 cost (0.013 was found).
+/// Logits as near to each other as this may change places by what llama.cpp rounds and Tercet does not: with float
+/// weights; with Q8_0, for which llama.cpp makes int8 codes of activations (0.06 was found); and by what values in
+/// int8 cost (0.013 was found).
 const TIES: [f32; 3] = [1e-3, 0.2, 0.05];
 
 /// What the models lie in, and what they are compared with.

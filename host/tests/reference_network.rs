@@ -22,7 +22,8 @@ fn demo(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The classifier's features, as `gpu/demo/train.py` makes them: pixels and their differences right, down and down-right.
+/// The classifier's features, as `gpu/demo/train.py` makes them: pixels and their differences right, down and
+/// down-right.
 fn features() -> (Points, Points) {
     let images = Points::open(
         demo("images.npy").to_str().unwrap(),

@@ -1,4 +1,5 @@
-//! Tokenizers against llama.cpp: its library on random texts, and the inputs and outputs that it keeps beside its vocabularies.
+//! Tokenizers against llama.cpp: its library on random texts, and the inputs and outputs that it keeps beside its
+//! vocabularies.
 
 use std::ffi::OsString;
 use std::fs;
@@ -180,8 +181,8 @@ fn push(text: &mut Vec<u8>, point: u32) {
 
 /// What is compared: 4,000 short texts, a megabyte in one text, and, if `thorough`, every code point between letters.
 ///
-/// No byte is used that could begin a number beyond Unicode or an overlong form: llama.cpp 0.5 ends the program at the one and reads
-/// the other, 0.7 replaces the bytes of both, as we do.
+/// No byte is used that could begin a number beyond Unicode or an overlong form: llama.cpp 0.5 ends the program at
+/// the one and reads the other, 0.7 replaces the bytes of both, as we do.
 fn cases(thorough: bool) -> Vec<Case> {
     let mut random = Random::new(4);
     let mut cases: Vec<Case> = (0..4000)

@@ -1,4 +1,5 @@
-//! A training step against its restatement in NumPy: cost, sums of gradients, updated weights and the codes they make are the same bits.
+//! A training step against its restatement in NumPy: cost, sums of gradients, updated weights and the codes they make
+//! are the same bits.
 
 use crate::support;
 use std::fs;

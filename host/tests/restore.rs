@@ -1,4 +1,5 @@
-//! Models that are restored, compared and looked at on an engine: the files and figures of the processor's threads, and its refusals.
+//! Models that are restored, compared and looked at on an engine: the files and figures of the processor's threads,
+//! and its refusals.
 
 mod apart;
 mod refusals;
@@ -296,8 +297,8 @@ fn i2_s(folder: &Folder, rows: usize, scale: f32) -> TensorFile {
     TensorFile::open(path).unwrap().with_reading(reading)
 }
 
-/// Blocks of formats that are read only, as files of models hold them: restored as core decodes them, and carried where a model is
-/// quantized.
+/// Blocks of formats that are read only, as files of models hold them: restored as core decodes them, and carried
+/// where a model is quantized.
 #[test]
 fn blocks_that_are_read_only_are_restored_and_carried() {
     for format in [Format::Q4K, Format::Q6K] {

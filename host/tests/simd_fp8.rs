@@ -54,8 +54,8 @@ fn check_dequantize(scale: f32, codes: &[u8], offset: usize) {
     }
 }
 
-/// Every f32 whose low 16 bits are 0, 1 or all ones, but NaN and infinity: each midpoint of both formats and its neighbours among
-/// them.
+/// Every f32 whose low 16 bits are 0, 1 or all ones, but NaN and infinity: each midpoint of both formats and its
+/// neighbours among them.
 fn midpoints() -> Vec<f32> {
     (0..=u32::from(u16::MAX))
         .flat_map(|high| [0, 1, 0xFFFF].map(|low| f32::from_bits(high << 16 | low)))

@@ -1,4 +1,5 @@
-//! Histograms counted by kernels are those of core, for every instruction set of this machine and any number of threads.
+//! Histograms counted by kernels are those of core, for every instruction set of this machine and any number of
+//! threads.
 
 use proptest::prelude::*;
 use tercet_core::engine::QuantizeEngine;

@@ -306,7 +306,8 @@ fn check_wide(
     matrix.wide_sum_bits() <= f64::MANTISSA_DIGITS
 }
 
-/// Rows go eight, sixteen and 32 at a time, activations four. Scales below 2⁻³ have sums that fit f64; larger ones may not.
+/// Rows go eight, sixteen and 32 at a time, activations four. Scales below 2⁻³ have sums that fit f64; larger ones
+/// may not.
 #[test]
 fn activations_of_16_bits_give_the_reference_bits() {
     for format in Format::ALL {
@@ -382,8 +383,8 @@ fn the_longest_rows_do_not_overflow() {
     }
 }
 
-/// Weights +1 are codes 2, and BitNet's own AVX2 kernel adds these 4,096 products of 254 up to −8,192 for 1,040,384, before it takes off
-/// the sum of activations.
+/// Weights +1 are codes 2, and BitNet's own AVX2 kernel adds these 4,096 products of 254 up to −8,192 for 1,040,384,
+/// before it takes off the sum of activations.
 #[test]
 fn four_thousand_ones_times_127_do_not_wrap() {
     for layout in Layout::ALL.into_iter().filter(|l| l.can_encode()) {

@@ -279,8 +279,8 @@ fn sums_are_exact_at_every_spread() {
     }
 }
 
-/// A serial f32 sum stops where a value is less than half its last place: of 100 million normal values it makes a mean of 0.43
-/// for 0.80, of these a million ones it loses all but the first.
+/// A serial f32 sum stops where a value is less than half its last place: of 100 million normal values it makes a
+/// mean of 0.43 for 0.80, of these a million ones it loses all but the first.
 #[test]
 fn the_mean_is_exact_where_a_plain_sum_stops() {
     let mut values = vec![0.25f32; 1 << 20];
@@ -332,7 +332,8 @@ fn check_rows<T: Element>(values: &[T], groups: Groups, method: Method) {
     }
 }
 
-/// Rows whose next one is looked at beside their codes, of one sign and of both, of zeros, and with a value that is none.
+/// Rows whose next one is looked at beside their codes, of one sign and of both, of zeros, and with a value that is
+/// none.
 #[test]
 fn rows_equal_core() {
     let mut random = Random::new(29);

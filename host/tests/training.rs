@@ -1,4 +1,5 @@
-//! Training: one file for any number of workers, any split of the batch, any engine, and for a run that was interrupted.
+//! Training: one file for any number of workers, any split of the batch, any engine, and for a run that was
+//! interrupted.
 
 use std::fs;
 use std::path::Path;

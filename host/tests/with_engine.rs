@@ -27,8 +27,8 @@ fn lasting(mut report: Report) -> Report {
     report
 }
 
-/// Quantizes by an engine and by the processor; the files and reports must be the same but for the engine's name, and so must
-/// refusals.
+/// Quantizes by an engine and by the processor; the files and reports must be the same but for the engine's name, and
+/// so must refusals.
 fn same<E: FlowEngine>(engine: &mut E, folder: &Folder, input: &str, options: &QuantizeOptions) {
     let extension = match options.target {
         Target::Int8 | Target::Ternary | Target::Palette(_) => "safetensors",
@@ -124,8 +124,8 @@ fn targets() -> Vec<QuantizeOptions> {
     all
 }
 
-/// A tensor of several chunks of values, whose groups end within chunks; one where nothing lies as `f32`; rows that blocks do not
-/// divide.
+/// A tensor of several chunks of values, whose groups end within chunks; one where nothing lies as `f32`; rows that
+/// blocks do not divide.
 fn model(folder: &Folder, name: &str, change: impl Fn(&mut [f32])) {
     let mut wide = weights(1, 3 * 400_384);
     change(&mut wide);

@@ -12,7 +12,8 @@ use std::time::Duration;
 pub struct Ended {
     /// The exit status; 128 and more if a signal ended it.
     pub status: i32,
-    /// Time of the processor that it and all that it waited for took, user and system; `None` if the system does not say.
+    /// Time of the processor that it and all that it waited for took, user and system; `None` if the system does not
+    /// say.
     pub processor: Option<Duration>,
 }
 
@@ -55,8 +56,8 @@ pub fn wait(child: &mut Child) -> io::Result<Ended> {
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     let id = child.id() as libc::pid_t;
     loop {
-        // SAFETY: both pointers are to values that live here, and the child is ours and was not waited for: nobody else does, and
-        // `std` only asks on `wait`, which is not called.
+        // SAFETY: both pointers are to values that live here, and the child is ours and was not waited for: nobody
+        // else does, and `std` only asks on `wait`, which is not called.
         let found = unsafe { libc::wait4(id, &mut status, 0, &mut usage) };
         if found == id {
             break;

@@ -1,8 +1,8 @@
 //! Runs the steps of `.ci/steps`, two at a time, and says what each took: the program behind `.ci/test`.
 //!
-//! A step is `.ci/steps/NAME.sh`; what follows a colon in its name is the script's argument. Its output goes to `target/ci/NAME.log`
-//! and is shown if the step fails. The exit status is 0 if every step passed, 1 if one failed, 2 if no such step is there, and 130 if
-//! the run was interrupted.
+//! A step is `.ci/steps/NAME.sh`; what follows a colon in its name is the script's argument. Its output goes to
+//! `target/ci/NAME.log` and is shown if the step fails. The exit status is 0 if every step passed, 1 if one failed, 2
+//! if no such step is there, and 130 if the run was interrupted.
 
 mod boards;
 mod child;

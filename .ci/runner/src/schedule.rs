@@ -21,7 +21,8 @@ enum News {
     Interrupted,
 }
 
-/// Runs steps, prints what became of each, and writes down what they took if they are `whole`, all that there are; whether all passed.
+/// Runs steps, prints what became of each, and writes down what they took if they are `whole`, all that there are;
+/// whether all passed.
 ///
 /// # Errors
 /// `target/ci` cannot be written.
@@ -198,8 +199,8 @@ impl Run<'_> {
 
 /// Which of the steps that wait is next; `None` if every one has to wait for another of its folder.
 ///
-/// The folder with the most committed seconds left comes first, so that the lanes end together, and in it the first step. A step
-/// without such seconds, as all are before the first are committed, comes before those with.
+/// The folder with the most committed seconds left comes first, so that the lanes end together, and in it the first
+/// step. A step without such seconds, as all are before the first are committed, comes before those with.
 fn next(waiting: &[Step], busy: &[&str], kept: &[Row]) -> Option<usize> {
     let seconds = |step: &Step| {
         let row = kept.iter().find(|row| row.step == step.name);

@@ -1,7 +1,7 @@
 //! The seconds of every step, and which of them grew: `.ci/seconds.txt` has those of a whole run.
 //!
-//! Machines differ, so a step is compared with the others of its run: the median of what all take of their committed seconds of the
-//! processor is the machine's, and a step that takes a fifth more than that grew.
+//! Machines differ, so a step is compared with the others of its run: the median of what all take of their committed
+//! seconds of the processor is the machine's, and a step that takes a fifth more than that grew.
 
 use std::fs;
 use std::path::Path;

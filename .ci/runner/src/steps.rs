@@ -8,8 +8,8 @@ use crate::targets::Target;
 pub struct Step {
     /// As it is called.
     pub name: String,
-    /// The folder that it builds into: no two steps of one folder run
-    /// at a time, since one would wait for the other's lock or replace what it runs. Empty if no other step builds there.
+    /// The folder that it builds into: no two steps of one folder run at a time, since one would wait for the other's
+    /// lock or replace what it runs. Empty if no other step builds there.
     pub folder: &'static str,
     /// Whether it comes before all others: it takes seconds, and what it finds is found soon.
     pub early: bool,
@@ -117,7 +117,8 @@ pub fn all(boards: &[Board], targets: &[Target]) -> Vec<Step> {
 
 /// The steps that the words name, each once, in the order of the list; all but the parts of others if there is no word.
 ///
-/// A word names a step, all steps that begin with it and a colon, or, with a colon in it, all that begin with it; `quick` is a group.
+/// A word names a step, all steps that begin with it and a colon, or, with a colon in it, all that begin with it;
+/// `quick` is a group.
 ///
 /// # Errors
 /// A word that names none.

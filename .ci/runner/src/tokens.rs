@@ -1,7 +1,9 @@
-//! One pot of tokens for the compilers of all steps, as `make` has for its children: two steps that each start a compiler a core take a
-//! sixth more of the processor than they take one after the other, by what they push out of each other's caches.
+//! One pot of tokens for the compilers of all steps, as `make` has for its children: two steps that each start a
+//! compiler a core take a sixth more of the processor than they take one after the other, by what they push out of
+//! each other's caches.
 //!
-//! The pot is a named pipe with a byte for each token, as GNU make documents it (section "POSIX Jobserver"); cargo takes part.
+//! The pot is a named pipe with a byte for each token, as GNU make documents it (section "POSIX Jobserver"); cargo
+//! takes part.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};

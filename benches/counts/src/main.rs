@@ -48,7 +48,8 @@ fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// The function that valgrind counts, by this name: see [`callgrind::count`].
-// SAFETY: no other symbol of the program has the name. Unmangled, since each valgrind prints mangled ones in its own way.
+// SAFETY: no other symbol of the program has the name. Unmangled, since each valgrind prints mangled ones in its own
+// way.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn counted_by_valgrind(run: &mut dyn FnMut()) {

@@ -76,8 +76,8 @@ pub(crate) fn matvec_of<const SET: u32>(
     out: &mut [f32],
     scratch: &mut [u32],
 ) -> Result<(), LinearError> {
-    // Only TQ1_0 shares tables between products. Without it the product is inlined here, so that the compiler leaves out
-    // what the caller's constants make needless: half of the flash of a call with one scale.
+    // Only TQ1_0 shares tables between products. Without it the product is inlined here, so that the compiler leaves
+    // out what the caller's constants make needless: half of the flash of a call with one scale.
     if Layout::Block(Format::Tq1_0).is_in(SET) {
         return matvec_each_of::<SET, 1>([(layer, out)], x, x_scale, scratch);
     }

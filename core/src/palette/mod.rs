@@ -1,9 +1,9 @@
 //! Palettes: weights as indices of 1 to 8 bits into int8 codebooks that k-means has chosen.
 //!
-//! A matrix is divided into groups of rows ([`IndexMatrix`]). A group has a scale, max|x| / 127, which maps its values to
-//! the int8 grid of [`crate::quant::int8::symmetric`], and a codebook of 2^bits entries on the same grid. The entries
-//! have the least possible (weighted) squared error ([`optimal_1d`]). A value is stored as the index of the entry
-//! nearest to its code, and read as `fl(codebook[index] · scale)`.
+//! A matrix is divided into groups of rows ([`IndexMatrix`]). A group has a scale, max|x| / 127, which maps its
+//! values to the int8 grid of [`crate::quant::int8::symmetric`], and a codebook of 2^bits entries on the same grid.
+//! The entries have the least possible (weighted) squared error ([`optimal_1d`]). A value is stored as the index of
+//! the entry nearest to its code, and read as `fl(codebook[index] · scale)`.
 //!
 //! - [`encode`], [`decode`] and [`matvec`] process whole matrices. [`decode_row`] and [`dot`] process a row, from
 //!   flash or a file, without scratch: they look up an entry when they use it.

@@ -150,8 +150,8 @@ impl<'a, T, P: Release> Block<'a, MaybeUninit<T>, P> {
 impl<T, P: Release> Drop for Block<'_, T, P> {
     #[inline]
     fn drop(&mut self) {
-        // The lease returns the block after this, even if this unwinds. SAFETY: the block holds a `T` that is used no
-        // more.
+        // The lease returns the block after this, even if this unwinds.
+        // SAFETY: the block holds a `T` that is used no more.
         unsafe { self.lease.place.cast::<T>().drop_in_place() };
     }
 }

@@ -184,7 +184,8 @@ proptest! {
             let (was, is) = (before.counts()[label], online.counts()[label]);
             prop_assert!(is < cap && (was < cap || is >= cap / 2));
             for (&was_sum, &is_sum) in before.sums()[label].iter().zip(&online.sums()[label]) {
-                // Each halving rounds by at most ½, and what earlier ones rounded is halved with the rest: below 1 in all.
+                // Each halving rounds by at most ½, and what earlier ones rounded is halved with the rest: below 1 in
+                // all.
                 let exact = f64::from(was_sum) * f64::from(is) / f64::from(was.max(1));
                 prop_assert!((exact - f64::from(is_sum)).abs() <= 1.0, "{was_sum}/{was} {is_sum}/{is}");
             }

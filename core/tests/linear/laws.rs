@@ -269,7 +269,8 @@ fn long_rows_of_extremes_do_not_wrap() {
     }
 }
 
-/// TQ1_0 of many rows goes by tables where there is scratch for them: with any bytes, and tiles of 256 rows of which the last has any number.
+/// TQ1_0 of many rows goes by tables where there is scratch for them: with any bytes, and tiles of 256 rows of which
+/// the last has any number.
 #[test]
 fn many_rows_of_five_digits_a_byte_are_summed_by_tables() {
     let layout = Layout::Block(Format::Tq1_0);

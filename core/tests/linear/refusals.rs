@@ -121,7 +121,8 @@ fn scales_are_finite_and_given_once() {
     assert_eq!(Matrix::new(TQ2, 1, 256, &block), not_finite(0));
 }
 
-/// Parts multiply their block's scale: 1,024 · 2²⁴ · 16 · 128 · 32 · 127 · 16 is 2⁶¹ nearly, so two such blocks do not reach 2⁶², three do.
+/// Parts multiply their block's scale: 1,024 · 2²⁴ · 16 · 128 · 32 · 127 · 16 is 2⁶¹ nearly, so two such blocks do
+/// not reach 2⁶², three do.
 #[test]
 fn factors_of_parts_count_as_scales_do() {
     const Q6: Layout = Layout::Block(Format::Q6K);

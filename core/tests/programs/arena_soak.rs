@@ -1,5 +1,5 @@
-//! Runs arenas, rings, buffers by shape and caches for as many operations as asked, checks what they hold as it goes, and fails
-//! where a byte is not what was written or a pool does not end empty.
+//! Runs arenas, rings, buffers by shape and caches for as many operations as asked, checks what they hold as it goes,
+//! and fails where a byte is not what was written or a pool does not end empty.
 //!
 //! `cargo run --release -p tercet-core --example arena_soak -- 100000000`
 

@@ -1,4 +1,5 @@
-//! Prints the conformance table of this machine, `name digest` a line, and fails where it differs from the committed one.
+//! Prints the conformance table of this machine, `name digest` a line, and fails where it differs from the committed
+//! one.
 //!
 //! `cargo run -p tercet-core --example conformance`
 

@@ -1,9 +1,9 @@
 //! Takes and returns blocks at random, many times, and checks every value: `pool_soak [OPERATIONS]`, 10⁸ by default.
 //!
 //! As many operations go to a pool with one owner, to one that four threads share and, with that feature, to one in
-//! critical sections. Each thread has places for twice the blocks that there are, so every pool runs full over and over,
-//! even where one thread ends before the next begins (valgrind may run them so). At the end nothing is in use and each block
-//! can be had again, or this panics.
+//! critical sections. Each thread has places for twice the blocks that there are, so every pool runs full over and
+//! over, even where one thread ends before the next begins (valgrind may run them so). At the end nothing is in use
+//! and each block can be had again, or this panics.
 
 use std::time::Instant;
 

@@ -98,7 +98,8 @@ impl<T> In<T> {
     where
         T: Plain,
     {
-        // SAFETY: `check` saw to null, alignment and length, any content is a value, and the caller vouches for the rest.
+        // SAFETY: `check` saw to null, alignment and length, any content is a value, and the caller vouches for the
+        // rest.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
@@ -147,7 +148,8 @@ impl<T> Out<T> {
     where
         T: Plain,
     {
-        // SAFETY: `check` saw to null, alignment and length, any content is a value, and the caller vouches for the rest.
+        // SAFETY: `check` saw to null, alignment and length, any content is a value, and the caller vouches for the
+        // rest.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 

@@ -119,8 +119,8 @@ impl Parts {
     /// # Safety
     /// The memory must be there, and nobody else may use it, while `'a` lasts.
     unsafe fn change<'a>(self) -> Result<OnlineMut<'a>, Status> {
-        // SAFETY: the parts lie one behind the other in memory that `tercet_online_init` took, as `words` counts it; the
-        // caller vouches for the rest.
+        // SAFETY: the parts lie one behind the other in memory that `tercet_online_init` took, as `words` counts it;
+        // the caller vouches for the rest.
         let (head, sums, counts, centroids) = unsafe {
             let head = &mut (*self.head).head;
             (

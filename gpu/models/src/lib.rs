@@ -1,6 +1,7 @@
 //! The queue of `tercet-gpu`, compiled once more for loom: its own sources, and its models beside them.
 //!
-//! `tercet-gpu` itself takes minutes to build with loom's flag, for crates that no model needs. Without the flag this is empty.
+//! `tercet-gpu` itself takes minutes to build with loom's flag, for crates that no model needs. Without the flag this
+//! is empty.
 #![cfg(all(test, loom))]
 #![allow(
     dead_code,

@@ -20,7 +20,8 @@ pub enum Engine {
     Simd,
     /// The SIMD kernels of the processor on all threads of the rayon pool.
     Threads,
-    /// A device: the first CUDA device, if the build has CUDA; or several of them as one ([`Builder::devices`](super::Builder::devices)).
+    /// A device: the first CUDA device, if the build has CUDA; or several of them as one
+    /// ([`Builder::devices`](super::Builder::devices)).
     Cuda,
 }
 

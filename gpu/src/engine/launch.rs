@@ -237,8 +237,8 @@ impl Cuda {
     }
 
     /// Returns the number of blocks of a kernel that the device runs at a time, with `threads` threads and `shared`
-    /// bytes of dynamic shared memory each. This is the `most` of [`LaunchGrid::strided`] with which every block begins at
-    /// once and none waits for another to end. The driver is asked once for each kernel.
+    /// bytes of dynamic shared memory each. This is the `most` of [`LaunchGrid::strided`] with which every block
+    /// begins at once and none waits for another to end. The driver is asked once for each kernel.
     ///
     /// # Errors
     /// [`CudaError::NoKernel`], [`CudaError::Lost`], [`CudaError::Driver`].

@@ -23,8 +23,8 @@ const SINGLES: BatchOptions = BatchOptions {
     name: "test",
 };
 
-/// Seconds that nobody waits for: a worker that is late by less is not helped. The other takes a hundred times as long, so that it gets nothing
-/// either while a batch that was answered is not yet counted as done.
+/// Seconds that nobody waits for: a worker that is late by less is not helped. The other takes a hundred times as
+/// long, so that it gets nothing either while a batch that was answered is not yet counted as done.
 const LONG: f64 = 1000.0;
 const LONGER: f64 = 100.0 * LONG;
 

@@ -1,4 +1,5 @@
-//! Tercet's operations through the queue: the bits of one at a time, by every engine of the processor, and errors of one request.
+//! Tercet's operations through the queue: the bits of one at a time, by every engine of the processor, and errors of
+//! one request.
 
 #[path = "../support/batch.rs"]
 mod compare;

@@ -183,7 +183,8 @@ fn in_a_flood_every_request_ends_once_and_few_exist() {
     );
     let by_worker = stats.workers.iter().map(|worker| worker.requests);
     assert_eq!(by_worker.sum::<u64>(), stats.answered + stats.failed);
-    // Requests: those that wait, a batch and its answers at each worker, one in each submitter's hand; answers in tickets.
+    // Requests: those that wait, a batch and its answers at each worker, one in each submitter's hand; answers in
+    // tickets.
     let most = CAPACITY + WORKERS * 2 * MAX_SIZE + THREADS as usize * (HELD + 1);
     assert!(MOST.load(Relaxed) <= most, "{}", MOST.load(Relaxed));
     assert_eq!(ALIVE.load(Relaxed), 0);

@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use super::support::{Folder, Run, finish, forced, lasting, noise};
 
-/// The floats of a block of 256, and the sums of two comparisons: in each four of 64 lanes, a sum and a count, and the largest error
-/// with its index.
+/// The floats of a block of 256, and the sums of two comparisons: in each four of 64 lanes, a sum and a count, and
+/// the largest error with its index.
 const BLOCK: usize = 256 * 4;
 const SUMS: usize = 2 * (4 * (64 + 2) + 2) * 8;
 
-/// A command that takes the profile each, the file it writes, if it writes any, and the bytes that it takes on the inputs below.
+/// A command that takes the profile each, the file it writes, if it writes any, and the bytes that it takes on the
+/// inputs below.
 const FLOWS: [(&[&str], &str, usize); 14] = [
     (
         &[

@@ -1,4 +1,5 @@
-//! `tercet verify --firmware`: folders of images, and emulators that stand for QEMU. `.ci/test verify` has the real ones.
+//! `tercet verify --firmware`: folders of images, and emulators that stand for QEMU. `.ci/test verify` has the real
+//! ones.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -436,7 +436,8 @@ fn a_network_too_large_for_a_microcontroller_is_refused_with_what_it_takes() {
     let run = ["network", "run", network, "digits-test.npy", "--digest"];
     // 256 columns in words of 64 and a sum each; ten sums of eight bytes.
     let run_bytes = 256 + 64 + 4 * (256 / 64 * 33) + 10 * 8;
-    // Extremes need no buckets, and rows of 256 are sorted without bins. Other ranges are found in 2¹⁶ buckets of eight bytes.
+    // Extremes need no buckets, and rows of 256 are sorted without bins. Other ranges are found in 2¹⁶ buckets of
+    // eight bytes.
     let built = build(&["ternary_lanes", "-o", "net.gguf"]);
     let other = build(&["ternary_lanes", "-o", "other.gguf", "--method", "entropy"]);
     for (command, needed) in [

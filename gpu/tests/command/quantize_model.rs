@@ -156,7 +156,8 @@ fn ternary_floats_of_a_bitnet_keep_their_codes_and_scales() {
         named(&report["tensors"], "blk.0.ffn_up.weight")["to"],
         "q4_0"
     );
-    // What an import makes of master weights at once, it makes by way of floats: the codes stay, and so do the rows' scales.
+    // What an import makes of master weights at once, it makes by way of floats: the codes stay, and so do the rows'
+    // scales.
     Hf::bitnet().write(&folder, "model", 1);
     folder.ok(&[
         "import",

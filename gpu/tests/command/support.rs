@@ -144,8 +144,8 @@ impl Folder {
         }
     }
 
-    /// Three language models of random weights, `bitnet.gguf`, `llama.gguf` and, with a template of conversations, `chat.gguf`, and 700
-    /// bytes of English, `text`.
+    /// Three language models of random weights, `bitnet.gguf`, `llama.gguf` and, with a template of conversations,
+    /// `chat.gguf`, and 700 bytes of English, `text`.
     pub(crate) fn languages(&self) {
         let (bitnet, llama) = (self.path("bitnet.gguf"), self.path("llama.gguf"));
         let format = DType::Block(Format::Q2_0);

@@ -1,5 +1,5 @@
-//! Who is said to work is who works: for each command the engine that `--explain` chose and the one that the metrics name, beside whose
-//! kernels ran on which threads. With `--nocapture` the tests print it as a table.
+//! Who is said to work is who works: for each command the engine that `--explain` chose and the one that the metrics
+//! name, beside whose kernels ran on which threads. With `--nocapture` the tests print it as a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -126,7 +126,8 @@ impl Worked {
         found
     }
 
-    /// A row of the table: command, choice, chosen, told, kernels that ran by the first thread and by others, kernels of the device.
+    /// A row of the table: command, choice, chosen, told, kernels that ran by the first thread and by others, kernels
+    /// of the device.
     pub(crate) fn row(&self, command: &str, choice: &str) {
         let list = |names: &mut dyn Iterator<Item = &String>| {
             let names: BTreeSet<&str> = names.map(String::as_str).collect();

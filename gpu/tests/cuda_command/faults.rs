@@ -267,8 +267,8 @@ fn wished(folder: &Folder, arguments: &[&str], wish: &str, switches: &str) -> Op
     lend(&mut command).then(|| finish(&mut command))
 }
 
-/// Every flow, with a device that is lost at its second call or fails at its first launch: the processor does it from the start, the files
-/// are the same, and there is one warning.
+/// Every flow, with a device that is lost at its second call or fails at its first launch: the processor does it from
+/// the start, the files are the same, and there is one warning.
 #[test]
 fn a_device_that_fails_in_mid_flow_is_one_warning_and_the_same_bits() {
     if !is_emulated() {

@@ -14,8 +14,8 @@ use crate::worked::Worked;
 /// What differs from run to run.
 const PASSING: &str = "files";
 
-/// Runs a command without a choice, by the reference engine's code and by the device; all it writes and prints must be the same.
-/// Gives what the device's run printed, or `None` without a device.
+/// Runs a command without a choice, by the reference engine's code and by the device; all it writes and prints must
+/// be the same. Gives what the device's run printed, or `None` without a device.
 fn thrice(folder: &Folder, arguments: &[&str], outputs: &[&str]) -> Option<Value> {
     let mut runs: Vec<(Vec<Vec<u8>>, Value)> = Vec::new();
     for choice in [&[][..], &["--backend", "scalar"], &["--backend", "cuda"]] {
@@ -72,7 +72,8 @@ fn rows(folder: &Folder, name: &str, shape: &[usize; 2], seed: u64) {
 #[test]
 fn models_are_quantized_to_the_same_bytes() {
     let folder = Folder::new();
-    // The long one has a group for the whole tensor that is looked at before it is coded. Blocks look at no more than themselves.
+    // The long one has a group for the whole tensor that is looked at before it is coded. Blocks look at no more than
+    // themselves.
     let (wide, narrow, long) = (noise(1, 6 * 512), noise(2, 6 * 64), noise(4, 4 * 20_480));
     let bias = noise(3, 8);
     let short: [(&str, &[usize], &[f32]); 3] = [
@@ -125,7 +126,8 @@ fn models_are_quantized_to_the_same_bytes() {
     }
 }
 
-/// Blocks, codes in groups of every kind, and palettes, in tensors of several shapes; a tensor's floats are no device's to read.
+/// Blocks, codes in groups of every kind, and palettes, in tensors of several shapes; a tensor's floats are no
+/// device's to read.
 #[test]
 fn models_are_restored_to_the_same_bytes_and_figures() {
     let folder = Folder::new();
@@ -182,8 +184,9 @@ fn models_are_restored_to_the_same_bytes_and_figures() {
     }
 }
 
-/// A device has no step for packed codes and floats, nor for a conversion that codes nothing: a file of nothing else is refused where the
-/// device is named, and the processor's where it is wished for; beside what the device restores, the report says who did what.
+/// A device has no step for packed codes and floats, nor for a conversion that codes nothing: a file of nothing else
+/// is refused where the device is named, and the processor's where it is wished for; beside what the device restores,
+/// the report says who did what.
 #[test]
 fn what_no_device_restores_is_refused_or_the_processors() {
     let folder = Folder::new();

@@ -1,7 +1,7 @@
 //! Tests that need a process of their own: a process opens one driver, once.
 //!
-//! The test starts its own binary again, which runs the one test named, with a variable that tells it that it is the child. What is the
-//! process's and stays (the driver, a device's memory, a recorder) is then nobody else's.
+//! The test starts its own binary again, which runs the one test named, with a variable that tells it that it is the
+//! child. What is the process's and stays (the driver, a device's memory, a recorder) is then nobody else's.
 
 use std::env;
 use std::ffi::OsStr;
@@ -27,8 +27,8 @@ pub fn alone(module: &str, name: &str, variables: &[(&str, &OsStr)]) -> bool {
     }
 }
 
-/// Runs the test `name` of a module of this binary (`module_path!()`) in a child that looks for libraries in `folder` first, and then where
-/// this process does, whose driver may be found only there; the lines that it told.
+/// Runs the test `name` of a module of this binary (`module_path!()`) in a child that looks for libraries in `folder`
+/// first, and then where this process does, whose driver may be found only there; the lines that it told.
 ///
 /// Panics where the child fails, a panic of the engine among the reasons.
 pub fn run(module: &str, name: &str, folder: &Path, variables: &[(&str, &OsStr)]) -> Vec<String> {

@@ -23,8 +23,8 @@ pub fn devices_with_nccl() -> Option<Device> {
     Some(device)
 }
 
-/// Small slots, kernels of an old device, and a share for every device however little there is. Sums cross by copies: where the
-/// devices are emulated, NCCL of the machine, which Auto would find, could do nothing with them.
+/// Small slots, kernels of an old device, and a share for every device however little there is. Sums cross by copies:
+/// where the devices are emulated, NCCL of the machine, which Auto would find, could do nothing with them.
 pub fn cudas(devices: usize) -> Cudas {
     with_memory(devices, None)
 }

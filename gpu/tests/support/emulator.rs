@@ -57,7 +57,8 @@ pub fn lend(program: &mut Command) -> bool {
     }
 }
 
-/// The emulated device, whose faults and counters a test needs; `None` after a call of [`super::skip`] where there is none.
+/// The emulated device, whose faults and counters a test needs; `None` after a call of [`super::skip`] where there is
+/// none.
 pub fn emulated() -> Option<Device> {
     let device = device()?;
     if device.library.is_none() {
@@ -67,7 +68,8 @@ pub fn emulated() -> Option<Device> {
     Some(device)
 }
 
-/// Whether every load and store of kernels is checked, which takes some four times as long: tests of many sizes then take fewer.
+/// Whether every load and store of kernels is checked, which takes some four times as long: tests of many sizes then
+/// take fewer.
 pub fn checked() -> bool {
     env::var("TERCET_EMULATOR_VARIANT").is_ok_and(|variant| variant == "check")
 }
@@ -85,8 +87,8 @@ impl Device {
         }
     }
 
-    /// Opens the emulated NCCL, so that the loader finds it by its own name from now on; never closed. With a real device the machine's
-    /// own is left to be found.
+    /// Opens the emulated NCCL, so that the loader finds it by its own name from now on; never closed. With a real
+    /// device the machine's own is left to be found.
     pub fn open_nccl(&self) {
         if self.library.is_none() {
             return;
@@ -157,7 +159,8 @@ impl Drop for Device {
     }
 }
 
-/// The emulated driver, built and opened once a process, and never closed. Its machine has three devices, whoever asks first.
+/// The emulated driver, built and opened once a process, and never closed. Its machine has three devices, whoever
+/// asks first.
 fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
     match LIBRARY.get_or_init(open) {
@@ -171,7 +174,8 @@ fn library() -> Option<&'static Library> {
 
 fn open() -> Result<Library, String> {
     let path = build()?;
-    // The loader finds a library that is open by its own name, so that the engine's search for the driver ends at this one.
+    // The loader finds a library that is open by its own name, so that the engine's search for the driver ends at
+    // this one.
     // SAFETY: the emulator's initialisers only set up its own state.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) }
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -35,7 +35,8 @@ pub fn answering(status: u32, given: &str) -> String {
 /// The driver's library, by the name that the engine asks for first.
 pub const DRIVER: &str = "libcuda.so.1";
 
-/// Compiles C into `folder` as the driver's library; `false` after a call of [`super::skip`] where there is no compiler.
+/// Compiles C into `folder` as the driver's library; `false` after a call of [`super::skip`] where there is no
+/// compiler.
 pub fn compile(folder: &Path, source: &str) -> bool {
     compile_as(folder, DRIVER, source)
 }

@@ -1,4 +1,5 @@
-//! Every operation of an engine once, and all that it gives as numbers: what must be the same after a failure as without one.
+//! Every operation of an engine once, and all that it gives as numbers: what must be the same after a failure as
+//! without one.
 
 use tercet_core::block::Format;
 use tercet_core::cluster::{Init, Points, Steps, Update, kmeans};

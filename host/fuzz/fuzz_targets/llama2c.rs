@@ -1,5 +1,5 @@
-//! The reader of llama2.c's checkpoints with the vocabulary behind them: any bytes end in an error. Those of a whole file end in the one
-//! that comes last, since the output is the input: nothing is written.
+//! The reader of llama2.c's checkpoints with the vocabulary behind them: any bytes end in an error. Those of a whole
+//! file end in the one that comes last, since the output is the input: nothing is written.
 
 #![no_main]
 

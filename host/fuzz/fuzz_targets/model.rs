@@ -1,5 +1,5 @@
-//! Language models: a small one of any shape is taken and runs, the same in chunks as one token at a time; with anything in its file
-//! changed it is refused with the key or the tensor, or runs in the memory that it asks for.
+//! Language models: a small one of any shape is taken and runs, the same in chunks as one token at a time; with
+//! anything in its file changed it is refused with the key or the tensor, or runs in the memory that it asks for.
 //!
 //! The input is a shape, how it is run, and edits of the file.
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use tercet_host::TensorFile;
 
-/// Puts `bytes` into `file` and opens it as a model: that ends in an error, or every tensor can be read, as bytes and as values.
+/// Puts `bytes` into `file` and opens it as a model: that ends in an error, or every tensor can be read, as bytes and
+/// as values.
 pub fn open(file: &mut File, path: &Path, bytes: &[u8]) {
     file.rewind().expect("the file seeks");
     file.write_all(bytes).expect("the file takes bytes");

@@ -3,8 +3,8 @@
 //! They load nothing from elsewhere and run no script. Colours follow the reader's light or dark setting if the viewer
 //! has one. The same input gives the same bytes.
 //!
-//! Charts are written here and not by a crate such as `plotters`: theirs set every colour and size inside the elements, so
-//! a style sheet could not follow the reader's setting, and labels would cover each other.
+//! Charts are written here and not by a crate such as `plotters`: theirs set every colour and size inside the
+//! elements, so a style sheet could not follow the reader's setting, and labels would cover each other.
 
 mod axis;
 #[cfg(feature = "measure")]

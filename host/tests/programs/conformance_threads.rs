@@ -1,8 +1,8 @@
-//! Prints the conformance table of the threads' engine, `name digest` a line, and fails where it differs from the committed one, or
-//! where an operation that the table does not name differs from core's.
+//! Prints the conformance table of the threads' engine, `name digest` a line, and fails where it differs from the
+//! committed one, or where an operation that the table does not name differs from core's.
 //!
-//! `TERCET_BACKEND=avx2 cargo run -p tercet-host --example conformance_threads`; with the word `backends` after `--` it lists what
-//! `TERCET_BACKEND` may say on this machine.
+//! `TERCET_BACKEND=avx2 cargo run -p tercet-host --example conformance_threads`; with the word `backends` after `--`
+//! it lists what `TERCET_BACKEND` may say on this machine.
 
 use std::process::ExitCode;
 
@@ -39,7 +39,8 @@ fn main() -> ExitCode {
     };
     conformance::run_engine(&mut Threads::default(), &mut report);
     conformance::run_models(&mut Threads::default(), &mut report);
-    // AMX trains by the kernels of AVX-512, which is a backend of its own: not again in the emulator that tests the tiles.
+    // AMX trains by the kernels of AVX-512, which is a backend of its own: not again in the emulator that tests the
+    // tiles.
     if backend.isa() != Isa::Amx {
         conformance::run_training(&mut Threads::default(), &mut report);
     }

@@ -1,8 +1,9 @@
-//! Trains a small model for a few steps and fails unless its file has the digest that it has on every machine: a vocabulary that is made of the text,
-//! two stages of the learning rate, halved by evaluations, and an export in the other type.
+//! Trains a small model for a few steps and fails unless its file has the digest that it has on every machine: a
+//! vocabulary that is made of the text, two stages of the learning rate, halved by evaluations, and an export in the
+//! other type.
 //!
-//! With a folder (`gpu/models`) it begins the training of the models there in its place, and fails unless the vocabularies and the first steps' costs
-//! are those that are told in it: whole runs take half an hour each.
+//! With a folder (`gpu/models`) it begins the training of the models there in its place, and fails unless the
+//! vocabularies and the first steps' costs are those that are told in it: whole runs take half an hour each.
 //!
 //! `TERCET_BACKEND=avx2 cargo run -p tercet-host --example trained`
 

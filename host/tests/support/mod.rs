@@ -31,8 +31,8 @@ pub fn python() -> Option<PathBuf> {
     python_with(&[])
 }
 
-/// A Python interpreter that has every one of `modules`, or `None` after a call of [`skip`]. They are not imported, which for some takes
-/// longer than what is asked of them.
+/// A Python interpreter that has every one of `modules`, or `None` after a call of [`skip`]. They are not imported,
+/// which for some takes longer than what is asked of them.
 pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("TERCET_PYTHON")
         .filter(|value| !value.is_empty())

@@ -119,15 +119,15 @@ pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str
     points(engine, report);
 }
 
-/// Runs the language models of [`Section::Models`] and [`Section::LongModels`] on an engine, which must report the digests
-/// of the table. Takes 512 KiB of stack.
+/// Runs the language models of [`Section::Models`] and [`Section::LongModels`] on an engine, which must report the
+/// digests of the table. Takes 512 KiB of stack.
 pub fn run_models<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     model::run_engine(engine, report);
     model::run_long(engine, report);
 }
 
-/// Runs the training of [`Section::Models`] and [`Section::LongModels`] on an engine, which must report the digests of the
-/// table. Takes 640 KiB of stack.
+/// Runs the training of [`Section::Models`] and [`Section::LongModels`] on an engine, which must report the digests
+/// of the table. Takes 640 KiB of stack.
 pub fn run_training<E: TrainEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     train::run_engine(engine, report);
     train_attention::run_engine(engine, report);

@@ -1,5 +1,5 @@
-//! Written by classes.py from Unicode 15.1. Each element is the first code point of a range times four, plus its class: 0 other,
-//! 1 letter (L), 2 number (N), 3 White_Space. A range ends where the next begins.
+//! Written by classes.py from Unicode 15.1. Each element is the first code point of a range times four, plus its
+//! class: 0 other, 1 letter (L), 2 number (N), 3 White_Space. A range ends where the next begins.
 
 #[rustfmt::skip]
 pub(super) static STARTS: [u32; 1564] = [

@@ -62,7 +62,8 @@ pub(crate) struct Hf {
 }
 
 impl Hf {
-    /// A llama: width 64, feed-forward 96, 2 layers, heads 4:2 of 16, with biases of the attention and a head of its own.
+    /// A llama: width 64, feed-forward 96, 2 layers, heads 4:2 of 16, with biases of the attention and a head of its
+    /// own.
     pub(crate) fn llama() -> Self {
         let config = json!({
             "architectures": ["LlamaForCausalLM"],

@@ -140,9 +140,10 @@ impl Checked {
         let [first, second] = self.tuned;
         let mut text = format!(
             "# The dispatcher's choices on {processor}, {}\n\n\
-             {made}, tercet {version}, {system}, instruction sets {}; `tercet tune --check --report FILE`. Two tunings of {first:.1} s and \
-             {second:.1} s, then each engine timed at each point in twelve rounds, the mean of the middle half of their medians. A choice is good where it took up to \
-             15 % longer than the fastest engine.\n\n",
+             {made}, tercet {version}, {system}, instruction sets {};\n\
+             `tercet tune --check --report FILE`. Two tunings of {first:.1} s and {second:.1} s, then each engine timed\n\
+             at each point in twelve rounds: the mean of the middle half of their medians. A choice is good if it took at\n\
+             most 15 % longer than the fastest engine.\n\n",
             format::counted(*threads as u64, "thread"),
             sets.join(" "),
         );
@@ -153,8 +154,8 @@ impl Checked {
         for operation in Operation::ALL {
             let _ = writeln!(text, "| {} |", self.row(operation).join(" | "));
         }
-        text += "\nEvery point; times in µs, `-` where an engine was predicted to take more than thirty times as long as the chosen one. Items are \
-                 groups, points times passes, queries and the hits that enter their best, or rows.\n\n\
+        text += "\nEvery point; times in µs, `-` where an engine was predicted to take more than thirty times as long as the\n\
+                 chosen one. Items are groups, points times passes, queries and the hits that enter their best, or rows.\n\n\
                  | operation | elements | items | work | chosen | best | predicted | taken |";
         let engines: Vec<Engine> = (Engine::ALL.into_iter())
             .filter(|&engine| {
