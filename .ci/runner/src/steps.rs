@@ -90,7 +90,7 @@ pub fn all(boards: &[Board], targets: &[Target]) -> Vec<Step> {
             "features:host",
         ],
     );
-    add(HOST, &["doc", "clippy:fuzz", "clippy:peers"]);
+    add(HOST, &["python", "doc", "clippy:fuzz", "clippy:peers"]);
     add(
         OWN,
         &[

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# The package for Python: its wheel in an environment with nothing else but NumPy, where the examples run; then its types, and its tests
+# beside NumPy, scikit-learn and gguf. Built as the tests of the workspace are; what is shipped is built by the workflow.
+. .ci/lib.sh
+
+python=${TERCET_PYTHON:-python3}
+"$python" -c 'import gguf, maturin, mypy, pytest, sklearn' 2>/dev/null || skip "no maturin, mypy, pytest, scikit-learn, gguf; .ci/references"
+folder=target/python
+rm -rf "$folder"
+mkdir -p "$folder/there"
+"$python" -m maturin build --quiet --manifest-path host/python/Cargo.toml --locked --profile dev --auditwheel skip --interpreter "$python" \
+    --target-dir target --out "$folder"
+wheel=("$folder"/tercet-*.whl)
+
+"$python" -m venv "$folder/empty"
+"$folder/empty/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "${wheel[0]}"
+examples='
+import doctest, sys, tercet, tercet._kmeans
+failed, tried = map(sum, zip(*map(doctest.testmod, [tercet, tercet._kmeans])))
+sys.exit(failed > 0 or tried == 0)
+'
+"$folder/empty/bin/python" -c "$examples"
+
+"$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --target "$folder/there" "${wheel[0]}"
+MYPYPATH=$folder/there "$python" -m mypy --config-file host/python/pyproject.toml --cache-dir "$folder/mypy" -p tercet
+# The command of the workspace's tests, if they were run.
+[[ -x target/debug/tercet ]] || cargo build --locked -p tercet-gpu --bin tercet
+PYTHONPATH=$folder/there TERCET_COMMAND=target/debug/tercet "$python" -m pytest -q -p no:cacheprovider host/python/tests |
+    tee target/ci/python.out
+note "$(sed -n 's/^\([0-9]* passed\).*/\1/p' target/ci/python.out), wheel of $(stat -c %s "${wheel[0]}") bytes, not optimized across crates"

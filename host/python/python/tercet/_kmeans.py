@@ -1,0 +1,218 @@
+"""k-means with scikit-learn's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as _np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _tercet
+
+_NAMES = ("n_clusters", "init", "n_init", "max_iter", "tol", "random_state", "spherical", "batch_size")
+
+
+class KMeans:
+    """Exact k-means of int8 points, on all threads.
+
+    The points are put on a grid of int8 values, on which distances and sums are exact integers: the same data gives the
+    same clusters on every machine. Centroids are returned in the data's own units, on that grid.
+
+    Parameters
+    ----------
+    n_clusters : int
+    init : {"k-means++", "random"} or array of shape (n_clusters, dims)
+    n_init : int
+        Restarts; the one with the lowest inertia is kept.
+    max_iter : int
+    tol : float
+        Iterations end if one lowers the inertia by at most this part; 0 ends when no label changes.
+    random_state : int
+    spherical : bool
+        Clusters directions: the points of a cluster have similar cosines.
+    batch_size : int, optional
+        Mini-batches of so many points.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,), uint32
+    cluster_centers_ : array of shape (n_clusters, dims), float32
+    inertia_ : float
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> kmeans = KMeans(n_clusters=2).fit([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.0, 5.1]])
+    >>> bool(kmeans.labels_[0] == kmeans.labels_[1] != kmeans.labels_[2])
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | ArrayLike = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 0.0,
+        random_state: int | None = 0,
+        spherical: bool = False,
+        batch_size: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.spherical = spherical
+        self.batch_size = batch_size
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Returns the parameters by name."""
+        return {name: getattr(self, name) for name in _NAMES}
+
+    def set_params(self, **params: Any) -> KMeans:
+        """Sets parameters by name; returns the estimator."""
+        for name, value in params.items():
+            if name not in _NAMES:
+                raise ValueError(f"KMeans has no parameter {name}; it has {', '.join(_NAMES)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        return f"KMeans(n_clusters={self.n_clusters})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="clusterer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(preserves_dtype=[]),
+            input_tags=InputTags(),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_codes")
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> KMeans:
+        """Clusters the rows of ``X``; returns the estimator. ``sample_weight`` holds whole numbers."""
+        points = _points(X)
+        init = self.init
+        given = not isinstance(init, str)
+        if not given and init not in ("k-means++", "random"):
+            raise ValueError(f"init is {init!r}; it takes 'k-means++', 'random' or an array")
+        try:
+            fit = _tercet.KMeansFit(
+                points,
+                self.n_clusters,
+                restarts=self.n_init,
+                max_iter=self.max_iter,
+                tolerance_ppm=round(self.tol * 1e6),
+                seed=self.random_state or 0,
+                random=not given and init == "random",
+                spherical=self.spherical,
+                batch=self.batch_size,
+                weights=_weights(sample_weight, len(points)),
+                centroids=_points(init, "init") if given else None,
+            )
+        except ValueError as error:
+            raise _named(error) from None
+        self.labels_ = fit.labels
+        self.cluster_centers_ = fit.centroids
+        self.inertia_ = fit.inertia
+        self.n_iter_ = fit.iterations
+        self.n_features_in_ = points.shape[1]
+        self._codes, self._grid = fit.codes, fit.grid
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[_np.float32]:
+        """Returns the distance of each row of ``X`` to each centroid: float32."""
+        points = self._checked(X)
+        if not _np.isfinite(points).all():
+            raise ValueError("X contains NaN or infinity")
+        distances = [_np.linalg.norm(points - centre, axis=1) for centre in self.cluster_centers_]
+        return _np.stack(distances, axis=1).astype(_np.float32)
+
+    def fit_transform(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[_np.float32]:
+        """Clusters the rows of ``X``; returns their distances to the centroids."""
+        return self.fit(X, sample_weight=sample_weight).transform(X)
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Returns the negative sum of squared distances of the rows of ``X`` to their nearest centroids."""
+        points, labels = self._checked(X), self.predict(X)
+        return -float(((points - self.cluster_centers_[labels]).astype(float) ** 2).sum())
+
+    def fit_predict(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[_np.uint32]:
+        """Clusters the rows of ``X``; returns their labels."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def predict(self, X: ArrayLike) -> NDArray[_np.uint32]:
+        """Returns the nearest cluster of each row of ``X``: uint32."""
+        points = self._checked(X)
+        try:
+            return _tercet.assign(points, self._codes, self._grid, self.spherical)
+        except ValueError as error:
+            raise _named(error) from None
+
+    def _checked(self, X: ArrayLike) -> NDArray[_np.float32]:
+        if not self.__sklearn_is_fitted__():
+            raise _not_fitted()
+        points = _points(X)
+        if points.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {points.shape[1]} features, but KMeans is expecting {self.n_features_in_} features as input"
+            )
+        return points
+
+
+def _not_fitted() -> Exception:
+    """Returns scikit-learn's exception if it is there, which is a ValueError too."""
+    sentence = "this KMeans is not fitted yet; call fit first"
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return ValueError(sentence)
+    fitted: Exception = NotFittedError(sentence)
+    return fitted
+
+
+def _named(error: ValueError) -> ValueError:
+    """Names the values that the library calls not finite as Python does."""
+    sentence = str(error)
+    if "not finite" in sentence:
+        sentence += ": NaN or infinity"
+    return ValueError(sentence)
+
+
+def _points(x: Any, name: str = "X") -> NDArray[_np.float32]:
+    if hasattr(x, "toarray"):
+        raise TypeError(f"sparse input is not supported; use {name}.toarray()")
+    array = _np.asarray(x)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} has the shape {array.shape}; a row per point is needed. Reshape your data"
+        )
+    for count, what in zip(array.shape, ("sample", "feature")):
+        if count == 0:
+            raise ValueError(f"0 {what}(s) (shape={array.shape}) while a minimum of 1 is required.")
+    return _np.ascontiguousarray(array, dtype=_np.float32)
+
+
+def _weights(weights: ArrayLike | None, count: int) -> NDArray[_np.uint32] | None:
+    if weights is None:
+        return None
+    given = _np.asarray(weights)
+    whole = _np.ascontiguousarray(given, dtype=_np.uint32)
+    if whole.shape != (count,) or not _np.array_equal(whole, given):
+        raise ValueError("sample_weight needs a whole number from 0 to 2**32 - 1 for each point")
+    if not whole.any():
+        raise ValueError("every sample_weight is zero")
+    return whole

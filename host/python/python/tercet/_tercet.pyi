@@ -1,0 +1,125 @@
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, TypedDict, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+class Info(TypedDict):
+    version: str
+    backend: str
+    backends: list[str]
+    threads: int
+
+class Figures(TypedDict):
+    mse: float
+    relative_error: float
+    sqnr_db: float
+    cosine: float
+    max_error: float
+
+class Written(TypedDict):
+    text: str
+    tokens: list[int]
+    ended: bool
+    digest: str
+
+class Cost(TypedDict):
+    perplexity: float
+    bits_per_byte: float
+    sum: int
+    count: int
+
+def info() -> Info: ...
+def quantize(array: NDArray[Any], format: str, rows: bool) -> Quantized: ...
+def tensors(path: str | PathLike[str]) -> list[tuple[str, str, list[int]]]: ...
+def read(path: str | PathLike[str], tensor: str | None) -> NDArray[np.float32]: ...
+def quantize_file(
+    input: str | PathLike[str],
+    output: str | PathLike[str],
+    *,
+    to: str,
+    bits: float | None,
+    include: list[str],
+    exclude: list[str],
+    force: bool,
+) -> str: ...
+def assign(
+    x: NDArray[np.float32], codes: NDArray[np.int8], grid: tuple[float, int], spherical: bool
+) -> NDArray[np.uint32]: ...
+
+@final
+class Quantized:
+    @property
+    def codes(self) -> NDArray[np.int8]: ...
+    @property
+    def scales(self) -> NDArray[np.float32]: ...
+    @property
+    def zero_points(self) -> NDArray[np.int8]: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def restore(self) -> NDArray[np.float32]: ...
+    def compare(self, original: NDArray[np.float32]) -> Figures: ...
+    def matvec(self, x: NDArray[np.float32]) -> NDArray[np.float32]: ...
+
+@final
+class KMeansFit:
+    def __init__(
+        self,
+        x: NDArray[np.float32],
+        clusters: int,
+        *,
+        restarts: int,
+        max_iter: int,
+        tolerance_ppm: int,
+        seed: int,
+        random: bool,
+        spherical: bool,
+        batch: int | None,
+        weights: NDArray[np.uint32] | None,
+        centroids: NDArray[np.float32] | None,
+    ) -> None: ...
+    @property
+    def labels(self) -> NDArray[np.uint32]: ...
+    @property
+    def centroids(self) -> NDArray[np.float32]: ...
+    @property
+    def codes(self) -> NDArray[np.int8]: ...
+    @property
+    def grid(self) -> tuple[float, int]: ...
+    @property
+    def inertia(self) -> float: ...
+    @property
+    def iterations(self) -> int: ...
+
+@final
+class Index:
+    def __init__(self, rows: NDArray[np.float32], metric: str) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def dims(self) -> int: ...
+    def search(
+        self, queries: NDArray[np.float32], k: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]: ...
+
+@final
+class Model:
+    def __init__(self, path: str | PathLike[str]) -> None: ...
+    @property
+    def context(self) -> int: ...
+    def generate(
+        self,
+        prompt: str,
+        *,
+        tokens: int,
+        temperature: float,
+        top_k: int,
+        penalty: float,
+        seed: int,
+        on_text: Callable[[str], object] | None,
+    ) -> Written: ...
+    def evaluate(self, text: str) -> Cost: ...

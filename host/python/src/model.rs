@@ -1,0 +1,98 @@
+//! Language models.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tercet_host::LanguageModel;
+use tercet_host::language::Sampler;
+use tercet_host::parallel::Threads;
+
+use crate::error::raised;
+
+/// A GGUF model: text in, text out.
+#[pyclass(frozen, module = "tercet")]
+pub(crate) struct Model(LanguageModel);
+
+#[pymethods]
+impl Model {
+    /// Opens a GGUF file.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| LanguageModel::open(&path))
+            .map(Self)
+            .map_err(raised)
+    }
+
+    /// Number of positions that the model was trained for.
+    #[getter]
+    fn context(&self) -> usize {
+        self.0.context()
+    }
+
+    /// Continues a text and returns what was written: the text, the tokens and the digest of the logits. `on_text` gets
+    /// each piece as it comes, and ends the text if it returns `False`.
+    #[pyo3(signature = (prompt, *, tokens, temperature, top_k, penalty, seed, on_text))]
+    #[allow(clippy::too_many_arguments, reason = "they are named in Python")]
+    fn generate<'py>(
+        &self,
+        py: Python<'py>,
+        prompt: &str,
+        tokens: usize,
+        temperature: f32,
+        top_k: usize,
+        penalty: f32,
+        seed: u64,
+        on_text: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let sampler = Sampler {
+            temperature,
+            top_k,
+            penalty,
+            seed,
+            ..Sampler::GREEDY
+        };
+        let mut failed = None;
+        let written = py.detach(|| {
+            let prompt = self.0.prompt(prompt).tokens(tokens).sample(sampler);
+            prompt.generate_on(&mut Threads::default(), |piece| {
+                // Also lets Ctrl-C end the text.
+                let goes_on = Python::attach(|py| {
+                    py.check_signals()?;
+                    match &on_text {
+                        Some(on_text) => {
+                            let said = on_text.bind(py).call1((piece,))?;
+                            Ok(said.is_none() || said.is_truthy()?)
+                        }
+                        None => Ok(true),
+                    }
+                });
+                goes_on.unwrap_or_else(|error| {
+                    failed = Some(error);
+                    false
+                })
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let written = written.map_err(raised)?;
+        let dict = PyDict::new(py);
+        dict.set_item("text", written.text)?;
+        dict.set_item("tokens", written.tokens)?;
+        dict.set_item("ended", written.ended)?;
+        dict.set_item("digest", format!("{:016x}", written.digest))?;
+        Ok(dict)
+    }
+
+    /// Measures how well the model predicts a text: perplexity, bits per byte, and the sum that both come from.
+    fn evaluate<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
+        let cost = py.detach(|| self.0.evaluate(text)).map_err(raised)?;
+        let dict = PyDict::new(py);
+        dict.set_item("perplexity", cost.perplexity())?;
+        dict.set_item("bits_per_byte", cost.bits_per_byte())?;
+        dict.set_item("sum", cost.sum)?;
+        dict.set_item("count", cost.count)?;
+        Ok(dict)
+    }
+}

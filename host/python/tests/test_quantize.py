@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+import tercet
+
+
+def test_int8_is_what_numpy_computes(rng):
+    x = rng.normal(size=(40, 64)).astype(np.float32)
+    quantized = tercet.quantize(x)
+    scales = np.abs(x).max(axis=1) / np.float32(127)
+    assert np.array_equal(quantized.scales, scales)
+    assert np.array_equal(quantized.codes, np.rint(x / scales[:, None]).astype(np.int8))
+    restored = quantized.restore()
+    assert restored.dtype == np.float32 and restored.shape == x.shape
+    assert np.array_equal(restored, quantized.codes * quantized.scales[:, None])
+    figures = quantized.compare(x)
+    error = ((x.astype(float) - restored) ** 2).sum()
+    assert figures["relative_error"] == pytest.approx(error / (x.astype(float) ** 2).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("format", ["int8", "int8_affine", "int4", "ternary", "bitnet"])
+@pytest.mark.parametrize("rows", [True, False])
+def test_formats_lose_as_much_as_they_should(rng, format, rows):
+    x = rng.normal(size=(16, 256)).astype(np.float32)
+    quantized = tercet.quantize(x, format, rows=rows)
+    assert quantized.format == format and quantized.shape == (16, 256)
+    assert quantized.scales.shape == quantized.zero_points.shape == ((16 if rows else 1),)
+    least = {"int8": 38, "int8_affine": 38, "int4": 12, "ternary": 7, "bitnet": 5}[format]
+    assert quantized.compare(x)["sqnr_db"] > least
+
+
+def test_arrays_of_any_layout_and_type_give_the_same(rng):
+    x = rng.integers(-99, 99, size=(6, 8)).astype(np.float32)
+    expected = tercet.quantize(x)
+    for other in [x.astype(np.float64), np.asfortranarray(x), x[::-1][::-1], x.astype(np.int64), x.tolist(),
+                  np.repeat(x, 2, axis=1)[:, ::2], x.astype(np.float16)]:
+        found = tercet.quantize(other)
+        assert np.array_equal(found.codes, expected.codes)
+        assert np.array_equal(found.scales, expected.scales)
+
+
+def test_products_are_exact_sums(rng):
+    w = rng.normal(size=(24, 96)).astype(np.float32)
+    for format in ["int8", "ternary"]:
+        quantized = tercet.quantize(w, format)
+        x = rng.integers(-127, 128, size=(5, 96)).astype(np.float32)
+        x[:, 0] = 127
+        sums = x.astype(np.int64) @ quantized.codes.T.astype(np.int64)
+        expected = (sums * quantized.scales.astype(np.float64)).astype(np.float32)
+        assert np.array_equal(quantized.matvec(x), expected)
+        assert np.array_equal(quantized.matvec(x[2]), expected[2])
+
+
+def test_views_hold_their_object_and_cannot_be_written(rng):
+    codes = tercet.quantize(rng.normal(size=(3, 4))).codes
+    before = codes.copy()
+    with pytest.raises(ValueError):
+        codes[0, 0] = 1
+    tercet.quantize(rng.normal(size=(300, 400)))
+    assert np.array_equal(codes, before)
+
+
+def test_what_cannot_be_quantized_is_refused_in_a_sentence():
+    x = np.zeros((3, 4), dtype=np.float32)
+    x[1, 2] = np.nan
+    with pytest.raises(ValueError, match=r"the value at \[1, 2\] is not finite"):
+        tercet.quantize(x)
+    with pytest.raises(ValueError, match="no format is called `int9`; there are int8"):
+        tercet.quantize([1.0], "int9")
+    for empty in [np.zeros((0, 4)), np.zeros((4, 0)), []]:
+        with pytest.raises(ValueError):
+            tercet.quantize(empty)
+    with pytest.raises(ValueError, match="not numbers"):
+        tercet.quantize(["a"])
+    quantized = tercet.quantize(np.ones((2, 4), dtype=np.float32))
+    with pytest.raises(ValueError, match="last axis needs 4 values"):
+        quantized.matvec(np.ones(3, dtype=np.float32))
+    with pytest.raises(ValueError):
+        quantized.compare(np.ones(3, dtype=np.float32))
+
+
+def test_nothing_leaks(rng):
+    import resource
+
+    x = rng.normal(size=(64, 64)).astype(np.float32)
+
+    def peak(calls):
+        for _ in range(calls):
+            quantized = tercet.quantize(x)
+            quantized.codes, quantized.restore(), quantized.matvec(x)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    before = peak(1000)
+    # A leak of one of these arrays would be 40 MiB.
+    assert peak(10_000) - before < 8 << 10
