@@ -4,12 +4,14 @@
 //! meanwhile: results would then mean nothing.
 
 mod arrays;
+mod blocks;
 mod cluster;
 mod error;
 mod files;
 mod index;
 mod model;
 mod quantize;
+mod train;
 
 /// The module `tercet._tercet`.
 #[pyo3::pymodule]
@@ -18,6 +20,8 @@ mod _tercet {
     use pyo3::types::PyDict;
     use tercet_host::simd::Backend;
 
+    #[pymodule_export]
+    use super::blocks::{Blocks, encode};
     #[pymodule_export]
     use super::cluster::{KMeansFit, assign};
     #[pymodule_export]
@@ -28,6 +32,8 @@ mod _tercet {
     use super::model::Model;
     #[pymodule_export]
     use super::quantize::{Quantized, quantize};
+    #[pymodule_export]
+    use super::train::train;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

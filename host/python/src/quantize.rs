@@ -8,7 +8,7 @@ use numpy::{
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tercet_host::quantized::QuantError;
+use tercet_host::quantized::{Measures, QuantError};
 use tercet_host::{Quantizer, Weights};
 
 use crate::arrays::{lent, values};
@@ -138,13 +138,7 @@ impl Quantized {
         let found = py
             .detach(|| self.quantized.compare(original))
             .map_err(refused)?;
-        let dict = PyDict::new(py);
-        dict.set_item("mse", found.mse)?;
-        dict.set_item("relative_error", found.relative_error)?;
-        dict.set_item("sqnr_db", found.sqnr_db)?;
-        dict.set_item("cosine", found.cosine)?;
-        dict.set_item("max_error", found.max_error)?;
-        Ok(dict)
+        figures(py, &found)
     }
 
     /// Multiplies the matrix by a vector, or by each row of a matrix of vectors, in exact integers.
@@ -161,17 +155,32 @@ impl Quantized {
                 self.weights.get_or_init(|| made)
             }
         };
-        let (mut shape, x) = (x.shape().to_vec(), values(&x)?);
-        match shape.last_mut() {
-            Some(cols) if *cols == weights.cols() => *cols = weights.rows(),
-            _ => {
-                return Err(refused(format_args!(
-                    "x has the shape {shape:?}; its last axis needs {} values",
-                    weights.cols()
-                )));
-            }
-        }
+        let (shape, x) = (
+            product(x.shape(), weights.rows(), weights.cols())?,
+            values(&x)?,
+        );
         let found = py.detach(|| weights.matmat(x)).map_err(refused)?;
         found.into_pyarray(py).reshape(&shape[..])
+    }
+}
+
+/// Returns the figures of a comparison by name.
+pub(crate) fn figures<'py>(py: Python<'py>, found: &Measures) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("mse", found.mse)?;
+    dict.set_item("relative_error", found.relative_error)?;
+    dict.set_item("sqnr_db", found.sqnr_db)?;
+    dict.set_item("cosine", found.cosine)?;
+    dict.set_item("max_error", found.max_error)?;
+    Ok(dict)
+}
+
+/// Returns the shape of a matrix times vectors of this shape.
+pub(crate) fn product(shape: &[usize], rows: usize, cols: usize) -> PyResult<Vec<usize>> {
+    match shape.split_last() {
+        Some((&last, others)) if last == cols => Ok([others, &[rows]].concat()),
+        _ => Err(refused(format_args!(
+            "x has the shape {shape:?}; its last axis needs {cols} values"
+        ))),
     }
 }

@@ -23,4 +23,4 @@ def command():
     name = os.environ.get("TERCET_COMMAND")
     if not name:
         pytest.skip("TERCET_COMMAND does not name the command")
-    return name
+    return os.path.abspath(name)

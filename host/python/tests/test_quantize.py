@@ -92,3 +92,31 @@ def test_nothing_leaks(rng):
     before = peak(1000)
     # A leak of one of these arrays would be 40 MiB.
     assert peak(10_000) - before < 8 << 10
+
+
+@pytest.mark.parametrize("name", ["tq1_0", "tq2_0", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"])
+def test_blocks_are_ggufs(rng, name):
+    import gguf
+
+    x = rng.normal(size=(6, 512)).astype(np.float32)
+    blocks = tercet.encode(x, name)
+    kind = gguf.GGMLQuantizationType[name.upper()]
+    expected = gguf.quants.quantize(x, kind)
+    assert np.array_equal(blocks.data, expected.reshape(-1))
+    restored = blocks.restore()
+    assert np.array_equal(restored, gguf.quants.dequantize(expected, kind))
+    assert blocks.shape == (6, 512) and blocks.format == name
+    vectors = rng.integers(-127, 128, size=(3, 512)).astype(np.float32)
+    vectors[:, 0] = 127
+    assert np.allclose(blocks.matvec(vectors), vectors @ restored.T, rtol=1e-4, atol=1e-2)
+    if name.startswith("tq"):
+        better = tercet.encode(x, name, optimal=True).compare(x)
+        assert better["mse"] < blocks.compare(x)["mse"]
+
+
+def test_what_has_no_blocks_is_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="no whole blocks of 256"):
+        tercet.encode(np.ones((2, 255)), "tq2_0")
+    for name in ["q4_k", "q9"]:
+        with pytest.raises(ValueError, match=f"no format of blocks is called `{name}`"):
+            tercet.encode(np.ones(256), name)

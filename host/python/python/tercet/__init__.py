@@ -26,19 +26,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _tercet
 from ._kmeans import KMeans
-from ._tercet import Quantized, __version__, info
+from ._tercet import Blocks, Quantized, __version__, info
 
 __all__ = [
+    "Blocks",
     "Index",
     "KMeans",
     "Model",
     "Quantized",
     "dequantize",
+    "encode",
     "info",
     "quantize",
     "quantize_file",
     "read",
     "tensors",
+    "train",
 ]
 
 
@@ -89,8 +92,86 @@ def quantize(x: ArrayLike, format: str = "int8", *, rows: bool = True) -> Quanti
     return _tercet.quantize(array, format, rows)
 
 
-def dequantize(quantized: Quantized) -> NDArray[_np.float32]:
-    """Returns the restored values of a :class:`Quantized`: float32.
+def encode(x: ArrayLike, format: str, *, optimal: bool = False) -> Blocks:
+    """Encodes an array in the blocks of a GGUF format.
+
+    Parameters
+    ----------
+    x : array of shape (..., cols)
+        ``cols`` is a multiple of the format's block: 256 for ``tq1_0`` and ``tq2_0``, 64 for ``q2_0``, 32 for others.
+    format : str
+        ``tq1_0``, ``tq2_0``, ``q2_0``, ``q4_0``, ``q4_1``, ``q5_0``, ``q5_1`` or ``q8_0``.
+    optimal : bool
+        Chooses ternary codes with the least squared error; otherwise the bytes are ggml's.
+
+    Returns
+    -------
+    Blocks
+        With ``data`` (the bytes), ``restore()``, ``compare(x)`` and ``matvec(x)``.
+
+    Examples
+    --------
+    >>> blocks = encode([[1.0] * 256] * 2, "tq2_0")
+    >>> len(blocks.data), bool((blocks.restore() == 1).all())
+    (132, True)
+    """
+    return _tercet.encode(_floats(x), format, optimal)
+
+
+def train(
+    text: str | bytes,
+    output: str | PathLike[str],
+    *,
+    preset: str = "nano",
+    steps: int = 1000,
+    vocabulary: int = 512,
+    batch: int = 16,
+    seed: int = 1,
+    force: bool = False,
+    on_step: Callable[[int, float], object] | None = None,
+) -> _tercet.Trained:
+    """Trains a ternary language model of a text in integers, and writes its GGUF file.
+
+    Parameters
+    ----------
+    text : str or bytes
+    output : str or path
+        The model's file, which :class:`Model` and microcontrollers run. It is the same on every machine.
+    preset : str
+        ``nano`` (1.2 M weights), ``tiny``, ``small`` or ``base``.
+    steps : int
+    vocabulary : int
+        Most tokens, made from the text; 0 takes bytes.
+    batch : int
+        Sequences of a step.
+    seed : int
+    force : bool
+        Replaces an existing file.
+    on_step : callable, optional
+        Gets the number and the mean loss of each step, in nats per token; ``False`` ends the training. Ctrl-C ends it
+        without a file.
+
+    Returns
+    -------
+    dict
+        ``bytes`` of the file, ``steps`` done, and the last ``loss``.
+    """
+    data = text.encode() if isinstance(text, str) else bytes(text)
+    return _tercet.train(
+        data,
+        output,
+        preset=preset,
+        steps=steps,
+        tokens=vocabulary,
+        batch=batch,
+        seed=seed,
+        force=force,
+        on_step=on_step,
+    )
+
+
+def dequantize(quantized: Quantized | Blocks) -> NDArray[_np.float32]:
+    """Returns the restored values of a :class:`Quantized` or of :class:`Blocks`: float32.
 
     >>> dequantize(quantize([1.0, -1.0])).tolist()
     [1.0, -1.0]

@@ -26,6 +26,11 @@ class Written(TypedDict):
     ended: bool
     digest: str
 
+class Trained(TypedDict):
+    bytes: int
+    steps: int
+    loss: float
+
 class Cost(TypedDict):
     perplexity: float
     bits_per_byte: float
@@ -46,6 +51,19 @@ def quantize_file(
     exclude: list[str],
     force: bool,
 ) -> str: ...
+def encode(array: NDArray[np.float32], format: str, optimal: bool) -> Blocks: ...
+def train(
+    text: bytes,
+    output: str | PathLike[str],
+    *,
+    preset: str,
+    steps: int,
+    tokens: int,
+    batch: int,
+    seed: int,
+    force: bool,
+    on_step: Callable[[int, float], object] | None,
+) -> Trained: ...
 def assign(
     x: NDArray[np.float32], codes: NDArray[np.int8], grid: tuple[float, int], spherical: bool
 ) -> NDArray[np.uint32]: ...
@@ -58,6 +76,18 @@ class Quantized:
     def scales(self) -> NDArray[np.float32]: ...
     @property
     def zero_points(self) -> NDArray[np.int8]: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def restore(self) -> NDArray[np.float32]: ...
+    def compare(self, original: NDArray[np.float32]) -> Figures: ...
+    def matvec(self, x: NDArray[np.float32]) -> NDArray[np.float32]: ...
+
+@final
+class Blocks:
+    @property
+    def data(self) -> NDArray[np.uint8]: ...
     @property
     def format(self) -> str: ...
     @property

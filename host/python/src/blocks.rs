@@ -1,0 +1,134 @@
+//! Tensors in the blocks of GGUF files.
+
+use numpy::ndarray::ArrayView1;
+use numpy::{
+    IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use tercet_core::block::Format;
+use tercet_core::engine::{BlockEngine, QuantizeEngine};
+use tercet_core::linear::{Layer, Layout, Matrix};
+use tercet_core::quant::{Comparison, Rule, ScaleRule};
+use tercet_host::linear::matmat;
+use tercet_host::parallel::Threads;
+
+use crate::arrays::{lent, values};
+use crate::error::refused;
+
+/// A tensor in blocks, with the bytes that a GGUF file holds.
+#[pyclass(frozen, module = "tercet")]
+pub(crate) struct Blocks {
+    format: Format,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+/// Encodes rows along the last axis; `optimal` chooses ternary codes with the least squared error instead of ggml's rule.
+#[pyfunction]
+pub(crate) fn encode(
+    py: Python<'_>,
+    array: PyReadonlyArrayDyn<'_, f32>,
+    format: &str,
+    optimal: bool,
+) -> PyResult<Blocks> {
+    let format = Format::from_name(format)
+        .filter(|format| format.can_encode())
+        .ok_or_else(|| refused(format_args!("no format of blocks is called `{format}`")))?;
+    let (shape, floats) = (array.shape().to_vec(), values(&array)?);
+    let cols = shape.last().copied().unwrap_or(0);
+    if floats.is_empty() || !cols.is_multiple_of(format.len()) {
+        return Err(refused(format_args!(
+            "an array of the shape {shape:?} has no whole blocks of {}; its last axis must be a multiple of it",
+            format.len()
+        )));
+    }
+    let mut bytes = vec![0; floats.len() / format.len() * format.bytes()];
+    let (rule, scale) = match optimal {
+        true => (Rule::Optimal, ScaleRule::Rule),
+        false => (Rule::default(), ScaleRule::Rule),
+    };
+    py.detach(|| Threads::default().encode_blocks(format, rule, scale, floats, &mut bytes))
+        .map_err(refused)?;
+    Ok(Blocks {
+        format,
+        shape,
+        bytes,
+    })
+}
+
+#[pymethods]
+impl Blocks {
+    /// The bytes of the blocks, row after row: uint8.
+    #[getter]
+    fn data<'py>(this: &Bound<'py, Self>) -> Bound<'py, PyArray1<u8>> {
+        let view = ArrayView1::from(&this.get().bytes[..]);
+        // SAFETY: the bytes are the object's, which is frozen.
+        unsafe { lent(&view, this.clone().into_any()) }
+    }
+
+    /// The name of the format.
+    #[getter]
+    fn format(&self) -> &str {
+        self.format.name()
+    }
+
+    /// The shape of the array.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    /// Returns the restored values, float32 with the shape of the array.
+    fn restore<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
+        let values = py.detach(|| self.restored()).map_err(refused)?;
+        values.into_pyarray(py).reshape(&self.shape[..])
+    }
+
+    /// Compares the restored values with the original array: a dict of figures.
+    fn compare<'py>(
+        &self,
+        py: Python<'py>,
+        original: PyReadonlyArrayDyn<'py, f32>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let original = values(&original)?;
+        let found = py.detach(|| {
+            let restored = self.restored().map_err(refused)?;
+            let mut comparison = Comparison::new();
+            let compared = Threads::default().compare(&mut comparison, original, &restored);
+            compared.map_err(refused)?;
+            comparison
+                .finish()
+                .ok_or_else(|| refused("no values to compare"))
+        });
+        crate::quantize::figures(py, &found?)
+    }
+
+    /// Multiplies the matrix by a vector, or by each row of a matrix of vectors, in exact integers.
+    fn matvec<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArrayDyn<'py, f32>,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
+        let cols = self.shape.last().copied().unwrap_or(1);
+        let rows = self.bytes.len() / self.format.bytes() * self.format.len() / cols;
+        let shape = crate::quantize::product(x.shape(), rows, cols)?;
+        let x = values(&x)?;
+        let found = py.detach(|| {
+            let layout = Layout::Block(self.format);
+            let matrix = Matrix::new(layout, rows, cols, &self.bytes).map_err(refused)?;
+            let mut out = vec![0.0; x.len() / cols * rows];
+            matmat(&mut Threads::default(), &Layer::new(matrix), x, &mut out).map_err(refused)?;
+            Ok::<_, PyErr>(out)
+        });
+        found?.into_pyarray(py).reshape(&shape[..])
+    }
+}
+
+impl Blocks {
+    fn restored(&self) -> Result<Vec<f32>, tercet_core::block::BlockError> {
+        let mut values = vec![0.0; self.bytes.len() / self.format.bytes() * self.format.len()];
+        Threads::default().decode_blocks(self.format, &self.bytes, &mut values)?;
+        Ok(values)
+    }
+}
