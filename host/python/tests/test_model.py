@@ -41,6 +41,16 @@ def test_text_comes_in_pieces_and_may_be_ended(nano):
         model.generate("ROMEO:", on_text=lambda piece: 1 / 0)
 
 
+def test_text_is_iterated_over(nano):
+    model = tercet.Model(nano)
+    text = model.generate("ROMEO:", tokens=20)
+    assert "".join(model.stream("ROMEO:", tokens=20)) == text
+    first = next(piece for piece in model.stream("ROMEO:", tokens=100_000))
+    assert text.startswith(first)
+    with pytest.raises(ValueError, match="takes 1 to"):
+        list(model.stream("word " * 1000))
+
+
 def test_ctrl_c_ends_a_text(nano):
     model = tercet.Model(nano)
     timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])

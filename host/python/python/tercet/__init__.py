@@ -17,7 +17,9 @@ first. Work runs without the interpreter's lock: an array must not be changed by
 from __future__ import annotations
 
 import json as _json
-from collections.abc import Callable, Sequence
+import queue as _queue
+import threading as _threading
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
@@ -364,6 +366,36 @@ class Model:
             seed=seed,
             on_text=on_text,
         )
+
+    def stream(self, prompt: str, **options: Any) -> Iterator[str]:
+        """Continues a text as :meth:`generate` does, and yields each piece as it comes.
+
+        The text ends if the iterator is closed, as at the end of a loop that is left.
+        """
+        pieces: _queue.SimpleQueue[str | BaseException | None] = _queue.SimpleQueue()
+        over = _threading.Event()
+
+        def put(piece: str) -> bool:
+            pieces.put(piece)
+            return not over.is_set()
+
+        def work() -> None:
+            try:
+                self.generate(prompt, on_text=put, **options)
+                pieces.put(None)
+            except BaseException as error:
+                pieces.put(error)
+
+        thread = _threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            while (piece := pieces.get()) is not None:
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield piece
+        finally:
+            over.set()
+            thread.join()
 
     def evaluate(self, text: str) -> _tercet.Cost:
         """Measures how well the model predicts a text: a dict with ``perplexity`` and ``bits_per_byte``."""
