@@ -11,45 +11,61 @@ use super::Residency;
 use crate::engine::cluster::DevicePoints;
 use crate::engine::{Cuda, CudaError, DeviceLayer, DeviceRows};
 
+/// What one device and several do alike: points, and layers that are held.
+macro_rules! held_alike {
+    () => {
+        fn hold_points(&mut self, points: &Points<'_>) -> Result<Self::Points, EngineError> {
+            Ok(self.points(points)?)
+        }
+
+        fn kmeans_held(
+            &mut self,
+            _: &Points<'_>,
+            held: &Self::Points,
+            options: &KmeansOptions,
+        ) -> Result<Clustering, EngineError> {
+            let update = options.sphere.map_or(Update::Mean, Update::Sphere);
+            let mut clusters = self.clusters_of(held, options.clusters, update)?;
+            Ok(kmeans_of(&mut clusters, options, &mut |_| ())?)
+        }
+
+        fn assign_held(
+            &mut self,
+            points: &Points<'_>,
+            held: &Self::Points,
+            centroids: &[i8],
+            labels: &mut [u32],
+            distances: &mut [u32],
+        ) -> Result<(), EngineError> {
+            let k = centroids.len() / points.dims();
+            if k > points.counted() {
+                // More centroids than a clustering may have: assign in parts, copying the points.
+                return Ok(self.nearest(*points, centroids, labels, distances)?);
+            }
+            let mut clusters = self.clusters_of(held, k, Update::Mean)?;
+            clusters.set_centroids(centroids)?;
+            clusters.measure()?;
+            clusters.read_labels(labels)?;
+            Ok(clusters.read_distances(distances)?)
+        }
+
+        fn hold_layer(&mut self, layer: &Layer<'_>) -> Result<Self::Layer, EngineError> {
+            match self.layer(layer) {
+                // A weight of 128, which only the processor's kernels accept.
+                Err(error @ CudaError::Refused(Refused::Linear(LinearError::CodeRange { .. }))) => {
+                    Err(EngineError::NoRoom(error.into()))
+                }
+                layer => Ok(layer?),
+            }
+        }
+    };
+}
+pub(super) use held_alike;
+
 impl Residency for Cuda {
     type Points = DevicePoints;
     type Rows = DeviceRows;
     type Layer = DeviceLayer;
-
-    fn hold_points(&mut self, points: &Points<'_>) -> Result<DevicePoints, EngineError> {
-        Ok(self.points(points)?)
-    }
-
-    fn kmeans_held(
-        &mut self,
-        _: &Points<'_>,
-        held: &DevicePoints,
-        options: &KmeansOptions,
-    ) -> Result<Clustering, EngineError> {
-        let update = options.sphere.map_or(Update::Mean, Update::Sphere);
-        let mut clusters = self.clusters_of(held, options.clusters, update)?;
-        Ok(kmeans_of(&mut clusters, options, &mut |_| ())?)
-    }
-
-    fn assign_held(
-        &mut self,
-        points: &Points<'_>,
-        held: &DevicePoints,
-        centroids: &[i8],
-        labels: &mut [u32],
-        distances: &mut [u32],
-    ) -> Result<(), EngineError> {
-        let k = centroids.len() / points.dims();
-        if k > points.counted() {
-            // More centroids than a clustering may have: assign in parts, copying the points.
-            return Ok(self.nearest(*points, centroids, labels, distances)?);
-        }
-        let mut clusters = self.clusters_of(held, k, Update::Mean)?;
-        clusters.set_centroids(centroids)?;
-        clusters.measure()?;
-        clusters.read_labels(labels)?;
-        Ok(clusters.read_distances(distances)?)
-    }
 
     fn hold_rows<R: Rows>(&mut self, rows: &R) -> Result<DeviceRows, EngineError> {
         Ok(self.rows(rows)?)
@@ -67,15 +83,7 @@ impl Residency for Cuda {
         Ok(base.top_k_all::<M>(queries, k, hits)?)
     }
 
-    fn hold_layer(&mut self, layer: &Layer<'_>) -> Result<DeviceLayer, EngineError> {
-        match self.layer(layer) {
-            // A weight of 128, which only the processor's kernels accept.
-            Err(error @ CudaError::Refused(Refused::Linear(LinearError::CodeRange { .. }))) => {
-                Err(EngineError::NoRoom(error.into()))
-            }
-            layer => Ok(layer?),
-        }
-    }
+    held_alike!();
 
     fn multiply_held(
         &mut self,
