@@ -42,6 +42,20 @@ fn a_file_of_metrics_has_what_the_command_did() {
 }
 
 #[test]
+fn a_name_that_asks_for_json_is_refused() {
+    let folder = Folder::new();
+    folder.model("in.safetensors");
+    let run = folder.run(&kmeans(&["--metrics", "m.json"]));
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
+    assert!(
+        run.err.contains("m.json: metrics are Prometheus text"),
+        "{}",
+        run.err
+    );
+    assert!(!folder.path("m.json").exists());
+}
+
+#[test]
 fn a_file_that_is_there_is_kept_and_nothing_is_done() {
     let folder = Folder::new();
     folder.model("in.safetensors");

@@ -18,6 +18,12 @@ pub(crate) struct Metrics {
 impl Metrics {
     /// Starts counting. Refuses an existing file before any work.
     pub(crate) fn start(path: &Path) -> Result<Self, Failure> {
+        if path.extension().is_some_and(|it| it == "json") {
+            let path = path.display();
+            return Err(Failure::usage(format_args!(
+                "{path}: metrics are Prometheus text, not JSON; name a file such as metrics.prom"
+            )));
+        }
         if path.exists() {
             let path = path.display();
             return Err(Failure::new(format_args!(
