@@ -30,7 +30,12 @@ fn a_file_of_metrics_has_what_the_command_did() {
         counts[0].contains(r#"operation="kmeans""#) && counts[0].ends_with(" 1"),
         "{text}"
     );
-    assert!(text.starts_with("# HELP tercet_"), "{text}");
+    // Each family has a sentence, and the families are in the order of their names.
+    let families: Vec<_> = text.split_terminator("\n\n").collect();
+    for family in &families {
+        assert!(family.starts_with("# HELP tercet_"), "{family}");
+    }
+    assert!(families.len() > 5 && families.is_sorted(), "{text}");
 
     let elements = text
         .lines()

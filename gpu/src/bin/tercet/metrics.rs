@@ -39,6 +39,10 @@ impl Metrics {
     /// Writes the figures as Prometheus text.
     pub(crate) fn write(self) -> Result<(), Failure> {
         // The instruction sets whose kernels worked, if the build counts them.
+        ::metrics::describe_counter!(
+            "tercet_kernels_total",
+            "Kernels that threads ran, by instruction set"
+        );
         for taken in taken() {
             for (thread, count) in [("main", taken.by_main), ("other", taken.by_others)] {
                 if count > 0 {
@@ -48,10 +52,18 @@ impl Metrics {
             }
         }
         let mut output = Output::create(&self.path, [], false)?;
-        output.write(self.recorded.render().as_bytes())?;
+        output.write(in_order(&self.recorded.render()).as_bytes())?;
         output.finish()?;
         Ok(())
     }
+}
+
+/// Puts families in the order of their names: the recorder has them in another order in each process, and two files
+/// could not be compared.
+fn in_order(text: &str) -> String {
+    let mut families: Vec<&str> = text.split_inclusive("\n\n").collect();
+    families.sort_unstable();
+    families.concat()
 }
 
 /// Records all figures of this process from now on, in the buckets of the dashboard.
