@@ -70,6 +70,17 @@ impl BufferLengths {
         }
     }
 
+    /// Returns the lengths that [`predict`] needs for `points` points: labels, distances and centroids.
+    pub const fn of_labels(points: usize, dims: usize, clusters: usize) -> Self {
+        Self {
+            kept: 0,
+            norms: 0,
+            sums: 0,
+            counts: 0,
+            ..Self::of(points, dims, clusters, false)
+        }
+    }
+
     /// Returns the bytes of all of them, with sums of 64 bits; the largest `usize` if there are more.
     pub const fn bytes(&self) -> usize {
         let points = self.labels.saturating_add(self.distances);

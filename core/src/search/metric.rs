@@ -1,6 +1,6 @@
 //! Metrics: they compute a score from a query and a row.
 
-use super::{Bar, IntegerCosine, Larger, Score, SignedSquare, Smaller};
+use super::{Bar, Hit, IntegerCosine, Larger, Score, SignedSquare, Smaller};
 use crate::number::{self, Element, Lanes};
 
 /// The metrics by name, for a choice at run time.
@@ -25,6 +25,24 @@ impl MetricKind {
             Self::Dot => "dot",
             Self::Cosine => "cosine",
             Self::SquaredL2 => "l2",
+        }
+    }
+
+    /// Returns the bytes of `count` hits of integer rows: see [`Hit::bytes`].
+    pub const fn integer_hit_bytes(self, count: usize) -> usize {
+        match self {
+            Self::Dot => Hit::<<Dot as Metric>::Integer>::bytes(count),
+            Self::Cosine => Hit::<<Cosine as Metric>::Integer>::bytes(count),
+            Self::SquaredL2 => Hit::<<SquaredL2 as Metric>::Integer>::bytes(count),
+        }
+    }
+
+    /// Returns the bytes of `count` hits of float rows: see [`Hit::bytes`].
+    pub const fn float_hit_bytes(self, count: usize) -> usize {
+        match self {
+            Self::Dot => Hit::<<Dot as Metric>::Float>::bytes(count),
+            Self::Cosine => Hit::<<Cosine as Metric>::Float>::bytes(count),
+            Self::SquaredL2 => Hit::<<SquaredL2 as Metric>::Float>::bytes(count),
         }
     }
 }

@@ -14,6 +14,39 @@ pub struct Hit<S> {
     pub score: S,
 }
 
+impl<S> Hit<S> {
+    /// Returns the bytes of `count` hits on a machine with addresses of 32 bits, such as a Cortex-M; the largest
+    /// `usize` if there are more.
+    ///
+    /// ```
+    /// use tercet_core::search::{Hit, IntegerCosine, Larger};
+    ///
+    /// assert_eq!(Hit::<Larger<i32>>::bytes(10), 10 * 8);
+    /// // A cosine has 64 bits of squared lengths, aligned to 8 bytes.
+    /// assert_eq!(Hit::<IntegerCosine>::bytes(10), 10 * 24);
+    /// ```
+    pub const fn bytes(count: usize) -> usize {
+        let index = size_of::<u32>();
+        let align = if align_of::<S>() > index {
+            align_of::<S>()
+        } else {
+            index
+        };
+        // Neither is near the largest number.
+        let one = (index + size_of::<S>()).next_multiple_of(align);
+        count.saturating_mul(one)
+    }
+}
+
+/// What [`Hit::bytes`] returns elsewhere is what a machine with such addresses has.
+#[cfg(all(target_pointer_width = "32", target_arch = "arm"))]
+const _: () = {
+    use super::{IntegerCosine, SignedSquare, Smaller};
+    assert!(Hit::<IntegerCosine>::bytes(1) == size_of::<Hit<IntegerCosine>>());
+    assert!(Hit::<SignedSquare>::bytes(1) == size_of::<Hit<SignedSquare>>());
+    assert!(Hit::<Smaller<u32>>::bytes(1) == size_of::<Hit<Smaller<u32>>>());
+};
+
 impl<S: Score> Hit<S> {
     /// Returns `Greater` if `self` is the better hit: by score, then by lower index. Returns `Equal` only if both are
     /// equal.

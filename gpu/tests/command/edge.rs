@@ -11,7 +11,7 @@ const SUMS: usize = 2 * (4 * (64 + 2) + 2) * 8;
 
 /// A command that takes the profile each, the file it writes, if it writes any, and the bytes that it takes on the
 /// inputs below.
-const FLOWS: [(&[&str], &str, usize); 14] = [
+const FLOWS: [(&[&str], &str, usize); 16] = [
     (
         &[
             "quantize",
@@ -85,7 +85,7 @@ const FLOWS: [(&[&str], &str, usize); 14] = [
         "a.npy",
         4 * 6 + 6 + 8,
     ),
-    // The codes and the floats of a query, and 5 hits of each.
+    // The codes and the floats of a query, 5 hits of each: 24 and 16 bytes, since cosines hold 64 bits.
     (
         &[
             "search",
@@ -97,7 +97,46 @@ const FLOWS: [(&[&str], &str, usize); 14] = [
             "s.npy",
         ],
         "s.npy",
-        6 + 4 * 6 + 2 * 5 * 8,
+        6 + 4 * 6 + 5 * 24 + 5 * 16,
+    ),
+    // Candidates of 8 bytes, at most as many as there are rows, scored again, and the truth that recall compares with.
+    (
+        &[
+            "search",
+            "rows.safetensors",
+            "few.safetensors",
+            "-k",
+            "5",
+            "--storage",
+            "ternary",
+            "--metric",
+            "l2",
+            "--rerank",
+            "100",
+            "--scores",
+            "s.npy",
+        ],
+        "s.npy",
+        6 + 4 * 6 + 90 * 8 + 2 * 5 * 8,
+    ),
+    // Queries of rows of f16 are f32 too.
+    (
+        &[
+            "search",
+            "rows.safetensors",
+            "few.safetensors",
+            "-k",
+            "5",
+            "--storage",
+            "f16",
+            "--metric",
+            "dot",
+            "--no-recall",
+            "--scores",
+            "s.npy",
+        ],
+        "s.npy",
+        4 * 6 + 5 * 8,
     ),
     // The largest k takes the most.
     (

@@ -83,6 +83,26 @@ impl LayerSize {
         Self::most_scratch(layers, true)
     }
 
+    /// Returns the bytes that a run of one point needs: its codes, the [`Buffers`] and the resulting sums; the largest
+    /// `usize` if there are more. The weights stay in the file.
+    ///
+    /// ```
+    /// use tercet_core::linear::{Layout, network::LayerSize};
+    ///
+    /// let layers = [LayerSize::new(Layout::Int8, 64, 256), LayerSize::new(Layout::Int8, 10, 64)];
+    /// // Codes, hidden outputs, the widened codes in scratch, and a sum of 64 bits per output.
+    /// assert_eq!(LayerSize::bytes(&layers), 256 + 64 + 256 * 2 + 10 * 8);
+    /// ```
+    pub const fn bytes(layers: &[Self]) -> usize {
+        let ([first, ..], [.., last]) = (layers, layers) else {
+            return 0;
+        };
+        let codes = first.cols.saturating_add(Self::activations_len(layers));
+        let words = Self::scratch_len(layers).saturating_mul(size_of::<u32>());
+        let sums = last.rows.saturating_mul(size_of::<i64>());
+        codes.saturating_add(words).saturating_add(sums)
+    }
+
     const fn most_scratch(layers: &[Self], fast: bool) -> usize {
         let mut most = 0;
         let mut rest = layers;

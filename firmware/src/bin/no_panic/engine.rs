@@ -18,6 +18,7 @@ use crate::reach::reach;
 reach! {
     Assigned::merge,
     BufferLengths::of,
+    BufferLengths::of_labels,
     BufferLengths::bytes,
     <Clusters<'static, i32> as ClusterProblem>::assign_update,
     Farthest::before,

@@ -20,6 +20,7 @@ type Codes = Copied<Iter<'static, i32>>;
 reach! {
     LayerSize::new,
     LayerSize::activations_len,
+    LayerSize::bytes,
     LayerSize::activations_len_many,
     LayerSize::scratch_len,
     LayerSize::fast_scratch_len,

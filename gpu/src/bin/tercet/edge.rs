@@ -15,8 +15,6 @@ use tercet_host::network::BuildOptions;
 use tercet_host::search::{Find, SearchOptions, Storage};
 use tercet_host::{Amounts, BARS, QuantizeOptions, TensorFile};
 
-/// A hit on a machine of 32 bits: a row and its score.
-const HIT: usize = 8;
 /// Room for the rows of a range search: if there are more, the best are searched again with more room.
 const RANGE: usize = 1024;
 
@@ -33,26 +31,32 @@ pub(crate) fn kmeans(points: usize, dims: usize, options: &KmeansOptions, sphere
 
 /// Counts the codes of the centroids and of one point, its label and its distance.
 pub(crate) fn assign(dims: usize, clusters: usize) -> usize {
-    total(&[clusters.saturating_mul(dims), dims, 4 + 4])
+    total(&[dims, BufferLengths::of_labels(1, dims, clusters).bytes()])
 }
 
-/// Counts one query in its storage, and as floats if those are searched too, and the hits of each.
-pub(crate) fn search(dims: usize, options: &SearchOptions) -> usize {
-    let floats = matches!(options.storage, Storage::F32);
-    let size = match options.storage {
-        Storage::F32 => 4,
-        Storage::F16 => 2,
-        _ => 1,
-    };
+/// Counts one query of the base's kind and its hits. If candidates are scored again, or recall is measured, the query
+/// as floats and the hits of floats are counted too.
+pub(crate) fn search(rows: usize, dims: usize, options: &SearchOptions) -> usize {
+    let metric = options.metric;
+    let integers = matches!(options.storage, Storage::Int8 | Storage::Ternary);
     let (k, candidates) = match options.find {
         Find::Nearest(k) => (k, options.rerank),
         Find::Within(_) => (RANGE, None),
     };
-    let twice = !floats && (options.recall || candidates.is_some());
+    let truth = options.recall && options.storage != Storage::F32;
+    let first = candidates.map_or(k, |candidates| candidates.min(rows));
+    let again = usize::from(candidates.is_some()) + usize::from(truth);
+    let (codes, hits) = if integers {
+        (dims, metric.integer_hit_bytes(first))
+    } else {
+        (0, metric.float_hit_bytes(first))
+    };
+    let floats = if integers && again == 0 { 0 } else { dims };
     total(&[
-        dims.saturating_mul(if twice { size + 4 } else { size }),
-        k.saturating_mul(if twice { 2 * HIT } else { HIT }),
-        candidates.unwrap_or(0).saturating_mul(HIT),
+        codes,
+        floats.saturating_mul(size_of::<f32>()),
+        hits,
+        metric.float_hit_bytes(k.saturating_mul(again)),
     ])
 }
 
@@ -68,7 +72,9 @@ pub(crate) fn quantize(model: &TensorFile, options: &QuantizeOptions) -> usize {
             let rule = options.rule.unwrap_or_default();
             ternary::scratch_len(rule, ANY).saturating_mul(size_of::<MagnitudeBin>())
         }
-        Target::Palette(width) => palette::scratch_len(255, width.entries()).saturating_mul(8),
+        Target::Palette(width) => {
+            palette::scratch_len(255, width.entries()).saturating_mul(size_of::<u64>())
+        }
         Target::Auto => {
             let costs = model.tensors().count().saturating_mul(FORMATS);
             costs.saturating_mul(size_of::<Option<adaptive::Cost>>())
@@ -77,17 +83,7 @@ pub(crate) fn quantize(model: &TensorFile, options: &QuantizeOptions) -> usize {
     }
 }
 
-/// Counts the codes of one point, the activations and scratch of a run, and the resulting sums.
-pub(crate) fn network(layers: &[LayerSize]) -> usize {
-    total(&[
-        layers.first().map_or(0, |first| first.cols),
-        LayerSize::activations_len(layers),
-        LayerSize::scratch_len(layers).saturating_mul(4),
-        layers.last().map_or(0, |last| last.rows.saturating_mul(8)),
-    ])
-}
-
-/// Counts the memory of [`network`], processing one recorded point at a time, the memory of [`calibrate`] for its
+/// Counts the memory of a run ([`LayerSize::bytes`]), processing one recorded point at a time, the memory of [`calibrate`] for its
 /// activations, and the bins that the ternary rule needs for a group of weights.
 pub(crate) fn network_build(layers: &[LayerSize], options: &BuildOptions) -> usize {
     let bins = layers.iter().map(|layer| {
@@ -105,7 +101,7 @@ pub(crate) fn network_build(layers: &[LayerSize], options: &BuildOptions) -> usi
         }
     });
     total(&[
-        network(layers),
+        LayerSize::bytes(layers),
         calibrate(options.range),
         (bins.max().unwrap_or(0)).saturating_mul(size_of::<MagnitudeBin>()),
     ])
@@ -122,7 +118,7 @@ pub(crate) const fn calibrate(rule: RangeRule) -> usize {
 
 /// Counts the floats of a block, or of one value if there are no blocks.
 pub(crate) fn dequantize(amounts: &Amounts) -> usize {
-    amounts.longest.saturating_mul(4)
+    amounts.longest.saturating_mul(size_of::<f32>())
 }
 
 /// Counts the floats of a block of each model, and the sums of a tensor and of all tensors.
@@ -135,7 +131,7 @@ pub(crate) fn compare(models: &[Amounts]) -> usize {
 
 /// Counts the floats of a block, and the bars of a histogram.
 pub(crate) fn inspect(amounts: &Amounts) -> usize {
-    total(&[dequantize(amounts), BARS * 8])
+    total(&[dequantize(amounts), size_of::<[u64; BARS]>()])
 }
 
 fn total(parts: &[usize]) -> usize {

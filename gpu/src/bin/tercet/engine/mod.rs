@@ -178,7 +178,7 @@ impl CommandEngine {
             Find::Within(_) => 1,
         };
         let job = Job::among(base.rows(), base.dims(), size, queries.rows(), k);
-        let scratch = edge::search(base.dims(), options);
+        let scratch = edge::search(base.rows(), base.dims(), options);
         let mut work = Search {
             base,
             queries,

@@ -14,7 +14,7 @@ use tercet_host::points::{Points, ReadOptions};
 use crate::engine::CommandEngine;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
-use crate::{edge, engine, format, output};
+use crate::{engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,7 +86,7 @@ pub(crate) fn answers(
     let sizes: Vec<LayerSize> = matrices
         .map(|matrix| LayerSize::new(matrix.layout(), matrix.rows(), matrix.cols()))
         .collect();
-    let job = super::job(&sizes, points.rows()).with_scratch(edge::network(&sizes));
+    let job = super::job(&sizes, points.rows()).with_scratch(LayerSize::bytes(&sizes));
     engine.run(job, |engine| network.run(engine, points))
 }
 
