@@ -11,7 +11,7 @@ const SUMS: usize = 2 * (4 * (64 + 2) + 2) * 8;
 
 /// A command that takes the profile each, the file it writes, if it writes any, and the bytes that it takes on the
 /// inputs below.
-const FLOWS: [(&[&str], &str, usize); 16] = [
+const FLOWS: [(&[&str], &str, usize); 17] = [
     (
         &[
             "quantize",
@@ -38,6 +38,21 @@ const FLOWS: [(&[&str], &str, usize); 16] = [
         ],
         "o.safetensors",
         128 * 16,
+    ),
+    // Six formats of two tensors, 24 bytes each, and the choice.
+    (
+        &[
+            "quantize",
+            "in.safetensors",
+            "-o",
+            "o.gguf",
+            "--to",
+            "auto",
+            "--bits",
+            "5",
+        ],
+        "o.gguf",
+        2 * (6 * 24 + 4),
     ),
     // 255 codes, 4 entries, 252 cuts: 2 · 256 + 2 · 252 + ⌈3 · 252 / 8⌉ words of 8 bytes.
     (

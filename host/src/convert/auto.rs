@@ -18,7 +18,7 @@ use crate::{Error, Progress, TensorFile};
 
 /// The formats to choose from, the smallest first. Each needs one more reading of the tensor, so the formats between
 /// Q4_0 and Q8_0 are left out.
-const CHOICES: [Choice; 6] = [
+pub(super) const CHOICES: [Choice; 6] = [
     Choice::Blocks(Format::Tq1_0),
     Choice::Blocks(Format::Tq2_0),
     Choice::Blocks(Format::Q2_0),
@@ -31,7 +31,7 @@ const CHOICES: [Choice; 6] = [
 pub(crate) const PASSES: u64 = 1 + CHOICES.len() as u64;
 
 #[derive(Clone, Copy, Debug)]
-enum Choice {
+pub(super) enum Choice {
     Blocks(Format),
     F16,
 }

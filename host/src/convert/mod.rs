@@ -82,6 +82,7 @@ use steps::chunked::ChunkedSteps;
 use steps::tiled::TiledSteps;
 use stream::{Copied, stream};
 use tercet_core::block::bitnet_hf::WeightScale;
+use tercet_core::quant::adaptive::Adaptive;
 use writer::{OutputLayout, Writer};
 
 /// Quantizes a model into the file `out` on an engine; the extension determines the format. The file is the same on
@@ -146,6 +147,18 @@ pub fn coded_values(model: &TensorFile, options: &QuantizeOptions) -> Result<u64
         .iter()
         .map(Conversion::coded_values)
         .fold(0, u64::saturating_add))
+}
+
+/// Returns the bytes of the table that [`Target::Auto`] chooses from on a machine with addresses of 32 bits
+/// ([`Adaptive::bytes`]). It reads no value.
+///
+/// # Errors
+/// Those of [`coded_values`].
+pub fn auto_bytes(model: &TensorFile, options: &QuantizeOptions) -> Result<usize, Error> {
+    check::together(options)?;
+    let plan = plan::plan(model, options)?;
+    let tensors = plan.iter().filter(|step| step.is_quantizing()).count();
+    Ok(Adaptive::bytes(tensors, auto::CHOICES.len()))
 }
 
 /// Quantizes with these steps.

@@ -118,6 +118,13 @@ pub const fn budget_bytes(values: u64, millibits: u32) -> u64 {
 }
 
 impl Adaptive<'_> {
+    /// Returns the bytes of the costs and the choice of this many tensors and formats, on a machine with addresses of
+    /// 32 bits; the largest `usize` if there are more.
+    pub const fn bytes(tensors: usize, formats: usize) -> usize {
+        let row = formats.saturating_mul(size_of::<Option<Cost>>());
+        tensors.saturating_mul(row.saturating_add(size_of::<u32>()))
+    }
+
     /// Writes each tensor's format into `choice`, one element per tensor.
     ///
     /// Time: O(64·T·F²) for T tensors and F formats. Each improvement found afterwards (at most T·F of them) takes

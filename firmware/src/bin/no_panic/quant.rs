@@ -25,6 +25,7 @@ reach! {
     activations::planes,
     activations::quantize,
     Adaptive::choose,
+    Adaptive::bytes,
     Allocation::gap,
     budget_bytes,
     calibrate::<SMALL_BITS>,

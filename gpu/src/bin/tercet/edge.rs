@@ -8,9 +8,9 @@ use tercet_core::linear::Layout;
 use tercet_core::linear::network::LayerSize;
 use tercet_core::palette;
 use tercet_core::quant::calibrate::RangeRule;
-use tercet_core::quant::{Comparison, HOST_BITS, Histogram, adaptive, ternary};
+use tercet_core::quant::{Comparison, HOST_BITS, Histogram, ternary};
 use tercet_host::cluster::KmeansOptions;
-use tercet_host::convert::Target;
+use tercet_host::convert::{Target, auto_bytes};
 use tercet_host::network::BuildOptions;
 use tercet_host::search::{Find, SearchOptions, Storage};
 use tercet_host::{Amounts, BARS, QuantizeOptions, TensorFile};
@@ -63,8 +63,6 @@ pub(crate) fn search(rows: usize, dims: usize, options: &SearchOptions) -> usize
 /// Counts the bins of the optimal rule, the table of a palette's search, or that of the choice among formats. Otherwise
 /// nothing, because values are quantized as they come.
 pub(crate) fn quantize(model: &TensorFile, options: &QuantizeOptions) -> usize {
-    /// Formats that auto chooses from.
-    const FORMATS: usize = 6;
     /// The longest possible group: any limit is below it.
     const ANY: usize = usize::MAX;
     match options.target {
@@ -75,10 +73,8 @@ pub(crate) fn quantize(model: &TensorFile, options: &QuantizeOptions) -> usize {
         Target::Palette(width) => {
             palette::scratch_len(255, width.entries()).saturating_mul(size_of::<u64>())
         }
-        Target::Auto => {
-            let costs = model.tensors().count().saturating_mul(FORMATS);
-            costs.saturating_mul(size_of::<Option<adaptive::Cost>>())
-        }
+        // The flow itself refuses a conversion that cannot be planned.
+        Target::Auto => auto_bytes(model, options).unwrap_or(0),
         _ => 0,
     }
 }
