@@ -15,8 +15,9 @@ wheel=("$folder"/tercet-*.whl)
 "$python" -m venv "$folder/empty"
 "$folder/empty/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "${wheel[0]}"
 examples='
-import doctest, sys, tercet, tercet._kmeans
-failed, tried = map(sum, zip(*map(doctest.testmod, [tercet, tercet._kmeans])))
+import doctest, importlib, pkgutil, sys, tercet
+names = [it.name for it in pkgutil.iter_modules(tercet.__path__, "tercet.")]
+failed, tried = map(sum, zip(*(doctest.testmod(importlib.import_module(name)) for name in ["tercet", *names])))
 sys.exit(failed > 0 or tried == 0)
 '
 "$folder/empty/bin/python" -c "$examples"
