@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 use tercet_core::block::Format;
 use tercet_core::engine::{BlockEngine, QuantizeEngine};
 use tercet_core::linear::{Layer, Layout, Matrix};
-use tercet_core::quant::{Comparison, Rule, ScaleRule};
+use tercet_core::quant::{Comparison, Measures, Rule, ScaleRule};
 use tercet_host::linear::matmat;
 use tercet_host::parallel::Threads;
 
@@ -22,7 +22,12 @@ pub(crate) struct Blocks {
     format: Format,
     shape: Vec<usize>,
     bytes: Vec<u8>,
+    /// Measured when an array is encoded.
+    error: Option<f64>,
 }
+
+/// Values that are decoded before they are compared: 1 MiB, whole blocks of every format.
+const CHUNK: usize = 1 << 18;
 
 /// Encodes rows along the last axis; `optimal` chooses ternary codes with the least squared error instead of ggml's rule.
 #[pyfunction]
@@ -31,6 +36,7 @@ pub(crate) fn encode(
     array: PyReadonlyArrayDyn<'_, f32>,
     format: &str,
     optimal: bool,
+    measure: bool,
 ) -> PyResult<Blocks> {
     let format = Format::from_name(format)
         .filter(|format| format.can_encode())
@@ -48,17 +54,40 @@ pub(crate) fn encode(
         true => (Rule::Optimal, ScaleRule::Rule),
         false => (Rule::default(), ScaleRule::Rule),
     };
-    py.detach(|| Threads::default().encode_blocks(format, rule, scale, floats, &mut bytes))
-        .map_err(refused)?;
-    Ok(Blocks {
-        format,
-        shape,
-        bytes,
+    py.detach(|| {
+        let encoded = Threads::default().encode_blocks(format, rule, scale, floats, &mut bytes);
+        encoded.map_err(refused)?;
+        let mut blocks = Blocks::of(format, shape, bytes);
+        if measure {
+            blocks.error = Some(blocks.compared(floats)?.relative_error);
+        }
+        Ok(blocks)
     })
 }
 
 #[pymethods]
 impl Blocks {
+    /// Takes the bytes of a tensor in blocks, row after row.
+    #[new]
+    fn new(format: &str, shape: Vec<usize>, data: PyReadonlyArrayDyn<'_, u8>) -> PyResult<Self> {
+        let format = Format::from_name(format)
+            .ok_or_else(|| refused(format_args!("no format of blocks is called `{format}`")))?;
+        let bytes = values(&data)?;
+        let count = shape.iter().try_fold(1usize, |n, &dim| n.checked_mul(dim));
+        let whole = shape
+            .last()
+            .is_some_and(|cols| cols.is_multiple_of(format.len()));
+        let expected = count.and_then(|count| format.encoded_len(count).ok());
+        if !whole || expected != Some(bytes.len()) || bytes.is_empty() {
+            return Err(refused(format_args!(
+                "{} bytes are no blocks of {} values for an array of the shape {shape:?}",
+                bytes.len(),
+                format.len()
+            )));
+        }
+        Ok(Self::of(format, shape, bytes.to_vec()))
+    }
+
     /// The bytes of the blocks, row after row: uint8.
     #[getter]
     fn data<'py>(this: &Bound<'py, Self>) -> Bound<'py, PyArray1<u8>> {
@@ -79,6 +108,12 @@ impl Blocks {
         PyTuple::new(py, &self.shape)
     }
 
+    /// The relative error, as measured when the array was encoded.
+    #[getter]
+    fn error(&self) -> PyResult<f64> {
+        crate::quantize::measured(self.error)
+    }
+
     /// Returns the restored values, float32 with the shape of the array.
     fn restore<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
         let values = py.detach(|| self.restored()).map_err(refused)?;
@@ -92,16 +127,19 @@ impl Blocks {
         original: PyReadonlyArrayDyn<'py, f32>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let original = values(&original)?;
-        let found = py.detach(|| {
-            let restored = self.restored().map_err(refused)?;
-            let mut comparison = Comparison::new();
-            let compared = Threads::default().compare(&mut comparison, original, &restored);
-            compared.map_err(refused)?;
-            comparison
-                .finish()
-                .ok_or_else(|| refused("no values to compare"))
-        });
-        crate::quantize::figures(py, &found?)
+        let found = py.detach(|| self.compared(original))?;
+        crate::quantize::figures(py, &found)
+    }
+
+    /// Writes the blocks to a GGUF file, as `write_gguf` does.
+    #[pyo3(signature = (path, name = "weight", *, force = false))]
+    fn save(
+        this: &Bound<'_, Self>,
+        path: Bound<'_, PyAny>,
+        name: &str,
+        force: bool,
+    ) -> PyResult<()> {
+        crate::gguf::save(this, path, name, force)
     }
 
     /// Multiplies the matrix by a vector, or by each row of a matrix of vectors, in exact integers.
@@ -111,7 +149,7 @@ impl Blocks {
         x: PyReadonlyArrayDyn<'py, f32>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
         let cols = self.shape.last().copied().unwrap_or(1);
-        let rows = self.bytes.len() / self.format.bytes() * self.format.len() / cols;
+        let rows = self.values() / cols.max(1);
         let shape = crate::quantize::product(x.shape(), rows, cols)?;
         let x = values(&x)?;
         let found = py.detach(|| {
@@ -126,8 +164,49 @@ impl Blocks {
 }
 
 impl Blocks {
+    /// Takes blocks, as many as the shape has.
+    pub(crate) const fn of(format: Format, shape: Vec<usize>, bytes: Vec<u8>) -> Self {
+        Self {
+            format,
+            shape,
+            bytes,
+            error: None,
+        }
+    }
+
+    fn values(&self) -> usize {
+        self.bytes.len() / self.format.bytes() * self.format.len()
+    }
+
+    fn compared(&self, original: &[f32]) -> PyResult<Measures> {
+        if original.len() != self.values() {
+            return Err(refused(format_args!(
+                "{} values are compared with {}",
+                original.len(),
+                self.values()
+            )));
+        }
+        let mut comparison = Comparison::new();
+        let mut room = vec![0.0; CHUNK.min(original.len())];
+        let bytes = self
+            .bytes
+            .chunks(CHUNK / self.format.len() * self.format.bytes());
+        for (original, bytes) in original.chunks(CHUNK).zip(bytes) {
+            let restored = &mut room[..original.len()];
+            let mut threads = Threads::default();
+            threads
+                .decode_blocks(self.format, bytes, restored)
+                .map_err(refused)?;
+            let compared = threads.compare(&mut comparison, original, restored);
+            compared.map_err(refused)?;
+        }
+        comparison
+            .finish()
+            .ok_or_else(|| refused("no values to compare"))
+    }
+
     fn restored(&self) -> Result<Vec<f32>, tercet_core::block::BlockError> {
-        let mut values = vec![0.0; self.bytes.len() / self.format.bytes() * self.format.len()];
+        let mut values = vec![0.0; self.values()];
         Threads::default().decode_blocks(self.format, &self.bytes, &mut values)?;
         Ok(values)
     }

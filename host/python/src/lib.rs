@@ -8,6 +8,7 @@ mod blocks;
 mod cluster;
 mod error;
 mod files;
+mod gguf;
 mod index;
 mod model;
 mod quantize;
@@ -26,6 +27,8 @@ mod _tercet {
     use super::cluster::{KMeansFit, assign};
     #[pymodule_export]
     use super::files::{quantize_file, read, tensors};
+    #[pymodule_export]
+    use super::gguf::{read_gguf, write_gguf};
     #[pymodule_export]
     use super::index::Index;
     #[pymodule_export]

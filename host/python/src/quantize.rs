@@ -6,9 +6,12 @@ use numpy::ndarray::{ArrayView1, ArrayViewD};
 use numpy::{
     IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
 };
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tercet_host::quantized::{Measures, QuantError};
+use tercet_core::number::Element;
+use tercet_core::quant::{Rule, ScaleRule};
+use tercet_host::quantized::{Groups, Measures, Method, QuantError};
 use tercet_host::{Quantizer, Weights};
 
 use crate::arrays::{lent, values};
@@ -20,6 +23,8 @@ pub(crate) struct Quantized {
     quantized: tercet_host::Quantized,
     shape: Vec<usize>,
     format: String,
+    /// Measured when an array is quantized.
+    error: Option<f64>,
     /// Packed when the first product needs it.
     weights: OnceLock<Weights>,
 }
@@ -32,38 +37,68 @@ pub(crate) fn quantize(
     array: &Bound<'_, PyAny>,
     format: &str,
     rows: bool,
+    measure: bool,
 ) -> PyResult<Quantized> {
-    let quantizer = match format {
-        "int8" => Quantizer::int8(),
-        "int8_affine" => Quantizer::int8_affine(),
-        "int4" => Quantizer::int4(),
-        "ternary" => Quantizer::ternary(),
-        "bitnet" => Quantizer::bitnet(),
-        other => {
-            return Err(refused(format_args!(
-                "no format is called `{other}`; there are int8, int8_affine, int4, ternary and bitnet"
-            )));
-        }
-    };
-    let made = |shape: &[usize]| match (rows, shape.last()) {
+    let quantizer = Quantizer::new(method(format)?);
+    let of = |shape: &[usize]| match (rows, shape.last()) {
         (true, Some(&cols)) => quantizer.per_row(cols),
         _ => quantizer,
     };
-    let (quantized, shape) = if let Ok(array) = array.extract::<PyReadonlyArrayDyn<'_, f32>>() {
+    let (made, shape) = if let Ok(array) = array.extract::<PyReadonlyArrayDyn<'_, f32>>() {
         let (floats, shape) = (values(&array)?, array.shape().to_vec());
-        (py.detach(|| made(&shape).quantize(floats)), shape)
+        (py.detach(|| made(of(&shape), floats, measure)), shape)
     } else {
         let array = array
             .extract::<PyReadonlyArrayDyn<'_, half::f16>>()
             .map_err(|_| refused("the array is neither float32 nor float16"))?;
         let (floats, shape) = (values(&array)?, array.shape().to_vec());
-        (py.detach(|| made(&shape).quantize(floats)), shape)
+        (py.detach(|| made(of(&shape), floats, measure)), shape)
     };
+    let (quantized, error) = made.map_err(|error| told(error, &shape))?;
     Ok(Quantized {
-        quantized: quantized.map_err(|error| told(error, &shape))?,
+        quantized,
         shape,
         format: format.to_owned(),
+        error,
         weights: OnceLock::new(),
+    })
+}
+
+fn method(format: &str) -> PyResult<Method> {
+    Ok(match format {
+        "int8" => Method::Symmetric { limit: 127 },
+        "int8_affine" => Method::Affine,
+        "int4" => Method::Symmetric { limit: 7 },
+        "ternary" => Method::ternary(Rule::Optimal, ScaleRule::Rule),
+        "bitnet" => Method::ternary(Rule::AbsMean, ScaleRule::Rule),
+        other => {
+            return Err(refused(format_args!(
+                "no format is called `{other}`; there are int8, int8_affine, int4, ternary and bitnet"
+            )));
+        }
+    })
+}
+
+/// Quantizes values, and measures the relative error if `measure` is true.
+fn made<T: Element>(
+    quantizer: Quantizer,
+    floats: &[T],
+    measure: bool,
+) -> Result<(tercet_host::Quantized, Option<f64>), QuantError> {
+    let quantized = quantizer.quantize(floats)?;
+    let error = match measure {
+        true => Some(quantized.compare(floats)?.relative_error),
+        false => None,
+    };
+    Ok((quantized, error))
+}
+
+/// Returns a relative error, if it was measured.
+pub(crate) fn measured(error: Option<f64>) -> PyResult<f64> {
+    error.ok_or_else(|| {
+        PyAttributeError::new_err(
+            "the error was not measured when this was made; compare(x) measures it",
+        )
     })
 }
 
@@ -84,6 +119,44 @@ fn told(error: QuantError, shape: &[usize]) -> PyErr {
 
 #[pymethods]
 impl Quantized {
+    /// Takes codes with the shape of the array, and a scale and a zero point per row, or one of each.
+    #[new]
+    #[pyo3(signature = (format, codes, scales, zero_points))]
+    fn new(
+        format: &str,
+        codes: PyReadonlyArrayDyn<'_, i8>,
+        scales: PyReadonlyArrayDyn<'_, f32>,
+        zero_points: PyReadonlyArrayDyn<'_, i8>,
+    ) -> PyResult<Self> {
+        let shape = codes.shape().to_vec();
+        let (codes, scales, zeros) = (values(&codes)?, values(&scales)?, values(&zero_points)?);
+        let rows = codes.len() / shape.last().copied().unwrap_or(1).max(1);
+        if scales.len() != 1 && scales.len() != rows {
+            return Err(refused(format_args!(
+                "{} scales are neither one nor one for each of {rows} rows",
+                scales.len()
+            )));
+        }
+        let groups = Groups {
+            count: scales.len(),
+            len: codes.len() / scales.len(),
+        };
+        let quantized = tercet_host::Quantized::from_parts(
+            method(format)?,
+            groups,
+            codes.to_vec(),
+            scales.to_vec(),
+            zeros.to_vec(),
+        );
+        Ok(Self {
+            quantized: quantized.map_err(refused)?,
+            shape,
+            format: format.to_owned(),
+            error: None,
+            weights: OnceLock::new(),
+        })
+    }
+
     /// The codes, with the shape of the array: int8.
     #[getter]
     fn codes<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArrayDyn<i8>>> {
@@ -122,6 +195,12 @@ impl Quantized {
         pyo3::types::PyTuple::new(py, &self.shape)
     }
 
+    /// The relative error, as measured when the array was quantized.
+    #[getter]
+    fn error(&self) -> PyResult<f64> {
+        measured(self.error)
+    }
+
     /// Returns the restored values, float32 with the shape of the array.
     fn restore<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
         let values = py.detach(|| self.quantized.restore());
@@ -139,6 +218,17 @@ impl Quantized {
             .detach(|| self.quantized.compare(original))
             .map_err(refused)?;
         figures(py, &found)
+    }
+
+    /// Writes codes, scales and zero points to a GGUF file, as `write_gguf` does.
+    #[pyo3(signature = (path, name = "weight", *, force = false))]
+    fn save(
+        this: &Bound<'_, Self>,
+        path: Bound<'_, PyAny>,
+        name: &str,
+        force: bool,
+    ) -> PyResult<()> {
+        crate::gguf::save(this, path, name, force)
     }
 
     /// Multiplies the matrix by a vector, or by each row of a matrix of vectors, in exact integers.

@@ -15,6 +15,7 @@ first. Work runs without the interpreter's lock: an array must not be changed by
 """
 
 from ._files import quantize_file, read, tensors
+from ._gguf import read_gguf, write_gguf
 from ._kmeans import KMeans
 from ._model import Model, train
 from ._quantize import dequantize, encode, quantize
@@ -33,6 +34,8 @@ __all__ = [
     "quantize",
     "quantize_file",
     "read",
+    "read_gguf",
     "tensors",
     "train",
+    "write_gguf",
 ]
