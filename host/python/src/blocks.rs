@@ -1,20 +1,24 @@
 //! Tensors in the blocks of GGUF files.
 
+use half::slice::HalfBitsSliceExt;
 use numpy::ndarray::ArrayView1;
 use numpy::{
     IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
 };
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tercet_core::block::Format;
+use tercet_core::block::{self, BlockError, Format};
 use tercet_core::engine::{BlockEngine, QuantizeEngine};
 use tercet_core::linear::{Layer, Layout, Matrix};
+use tercet_core::number::Element;
 use tercet_core::quant::{Comparison, Measures, Rule, ScaleRule};
 use tercet_host::linear::matmat;
 use tercet_host::parallel::Threads;
 
-use crate::arrays::{lent, values};
+use crate::arrays::{Floats, floats, lent, values, with_floats};
 use crate::error::refused;
+use crate::quantize::{no_rule, not_finite};
 
 /// A tensor in blocks, with the bytes that a GGUF file holds.
 #[pyclass(frozen, module = "tercet")]
@@ -29,40 +33,48 @@ pub(crate) struct Blocks {
 /// Values that are decoded before they are compared: 1 MiB, whole blocks of every format.
 const CHUNK: usize = 1 << 18;
 
-/// Encodes rows along the last axis; `optimal` chooses ternary codes with the least squared error instead of ggml's rule.
+/// Encodes rows along the last axis, ternary codes by a rule: ggml's if `None`.
 #[pyfunction]
 pub(crate) fn encode(
     py: Python<'_>,
-    array: PyReadonlyArrayDyn<'_, f32>,
+    array: &Bound<'_, PyAny>,
     format: &str,
-    optimal: bool,
+    rule: Option<&str>,
     measure: bool,
 ) -> PyResult<Blocks> {
     let format = Format::from_name(format)
         .filter(|format| format.can_encode())
         .ok_or_else(|| refused(format_args!("no format of blocks is called `{format}`")))?;
-    let (shape, floats) = (array.shape().to_vec(), values(&array)?);
+    let floats = Floats::of(array, "x")?;
+    let shape = floats.shape().to_vec();
+    let count: usize = shape.iter().product();
     let cols = shape.last().copied().unwrap_or(0);
-    if floats.is_empty() || !cols.is_multiple_of(format.len()) {
+    if count == 0 || !cols.is_multiple_of(format.len()) {
         return Err(refused(format_args!(
             "an array of the shape {shape:?} has no whole blocks of {}; its last axis must be a multiple of it",
             format.len()
         )));
     }
-    let mut bytes = vec![0; floats.len() / format.len() * format.bytes()];
-    let (rule, scale) = match optimal {
-        true => (Rule::Optimal, ScaleRule::Rule),
-        false => (Rule::default(), ScaleRule::Rule),
+    let rule = match rule {
+        Some(_) if !format.is_ternary() => return Err(no_rule(format.name())),
+        Some(name) => crate::quantize::rule(name)?,
+        None => Rule::default(),
     };
-    py.detach(|| {
-        let encoded = Threads::default().encode_blocks(format, rule, scale, floats, &mut bytes);
-        encoded.map_err(refused)?;
-        let mut blocks = Blocks::of(format, shape, bytes);
-        if measure {
-            blocks.error = Some(blocks.compared(floats)?.relative_error);
-        }
-        Ok(blocks)
-    })
+    let scale = ScaleRule::Rule;
+    let mut bytes = vec![0; count / format.len() * format.bytes()];
+    let encoded = with_floats!(floats, values => {
+        py.detach(|| Threads::default().encode_blocks(format, rule, scale, values, &mut bytes))
+    });
+    encoded.map_err(|error| match error {
+        BlockError::NotFinite { index } => not_finite(index as u64, &shape),
+        _ => refused(error),
+    })?;
+    let mut blocks = Blocks::of(format, shape, bytes);
+    if measure {
+        let compared = with_floats!(floats, values => py.detach(|| blocks.compared(values)));
+        blocks.error = Some(compared?.relative_error);
+    }
+    Ok(blocks)
 }
 
 #[pymethods]
@@ -114,6 +126,30 @@ impl Blocks {
         crate::quantize::measured(self.error)
     }
 
+    /// The integer codes, with the shape of the array: int8. A value is its code times its scale.
+    #[getter]
+    fn codes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<i8>>> {
+        self.product_only()?;
+        let mut codes = vec![0; self.values()];
+        py.detach(|| block::codes(self.format, &self.bytes, &mut codes))
+            .map_err(refused)?;
+        codes.into_pyarray(py).reshape(&self.shape[..])
+    }
+
+    /// The scales, one per run of values along the last axis: float32.
+    #[getter]
+    fn scales<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
+        self.product_only()?;
+        let mut scales = vec![0.0; self.values() / self.format.part_len()];
+        py.detach(|| block::scales(self.format, &self.bytes, &mut scales))
+            .map_err(refused)?;
+        let mut shape = self.shape.clone();
+        if let Some(cols) = shape.last_mut() {
+            *cols /= self.format.part_len();
+        }
+        scales.into_pyarray(py).reshape(&shape[..])
+    }
+
     /// Returns the restored values, float32 with the shape of the array.
     fn restore<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
         let values = py.detach(|| self.restored()).map_err(refused)?;
@@ -124,11 +160,11 @@ impl Blocks {
     fn compare<'py>(
         &self,
         py: Python<'py>,
-        original: PyReadonlyArrayDyn<'py, f32>,
+        original: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let original = values(&original)?;
-        let found = py.detach(|| self.compared(original))?;
-        crate::quantize::figures(py, &found)
+        let original = Floats::of(original, "original")?;
+        let found = with_floats!(original, values => py.detach(|| self.compared(values)));
+        crate::quantize::figures(py, &found?)
     }
 
     /// Writes the blocks to a GGUF file, as `write_gguf` does.
@@ -146,8 +182,9 @@ impl Blocks {
     fn matvec<'py>(
         &self,
         py: Python<'py>,
-        x: PyReadonlyArrayDyn<'py, f32>,
+        x: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
+        let x = floats(x, "x")?;
         let cols = self.shape.last().copied().unwrap_or(1);
         let rows = self.values() / cols.max(1);
         let shape = crate::quantize::product(x.shape(), rows, cols)?;
@@ -174,11 +211,22 @@ impl Blocks {
         }
     }
 
+    /// Refuses a format whose values are not codes times scales.
+    fn product_only(&self) -> PyResult<()> {
+        match self.format.min_offset() {
+            None => Ok(()),
+            Some(_) => Err(PyAttributeError::new_err(format!(
+                "{} adds a minimum to its codes times scales; restore() returns the values",
+                self.format.name()
+            ))),
+        }
+    }
+
     fn values(&self) -> usize {
         self.bytes.len() / self.format.bytes() * self.format.len()
     }
 
-    fn compared(&self, original: &[f32]) -> PyResult<Measures> {
+    fn compared<T: Element>(&self, original: &[T]) -> PyResult<Measures> {
         if original.len() != self.values() {
             return Err(refused(format_args!(
                 "{} values are compared with {}",
@@ -205,7 +253,7 @@ impl Blocks {
             .ok_or_else(|| refused("no values to compare"))
     }
 
-    fn restored(&self) -> Result<Vec<f32>, tercet_core::block::BlockError> {
+    fn restored(&self) -> Result<Vec<f32>, BlockError> {
         let mut values = vec![0.0; self.values()];
         Threads::default().decode_blocks(self.format, &self.bytes, &mut values)?;
         Ok(values)

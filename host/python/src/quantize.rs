@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use half::slice::HalfBitsSliceExt;
 use numpy::ndarray::{ArrayView1, ArrayViewD};
 use numpy::{
     IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
@@ -9,12 +10,13 @@ use numpy::{
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tercet_core::block::Format;
 use tercet_core::number::Element;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::quantized::{Groups, Measures, Method, QuantError};
 use tercet_host::{Quantizer, Weights};
 
-use crate::arrays::{lent, values};
+use crate::arrays::{Floats, floats, lent, values, with_floats};
 use crate::error::refused;
 
 /// Codes, scales and zero points of a tensor. Its arrays are views that cannot be written.
@@ -29,31 +31,25 @@ pub(crate) struct Quantized {
     weights: OnceLock<Weights>,
 }
 
-/// Quantizes an array of float32 or float16 to a format's codes; `rows` is true if each row, along the last axis, has its
-/// own scale.
+/// Quantizes an array to a format's codes, by a rule if they are ternary. `rows` is true if each row, along the last axis,
+/// has its own scale.
 #[pyfunction]
 pub(crate) fn quantize(
     py: Python<'_>,
     array: &Bound<'_, PyAny>,
     format: &str,
+    rule: Option<&str>,
     rows: bool,
     measure: bool,
 ) -> PyResult<Quantized> {
-    let quantizer = Quantizer::new(method(format)?);
-    let of = |shape: &[usize]| match (rows, shape.last()) {
+    let quantizer = Quantizer::new(method(format, rule)?);
+    let floats = Floats::of(array, "x")?;
+    let shape = floats.shape().to_vec();
+    let quantizer = match (rows, shape.last()) {
         (true, Some(&cols)) => quantizer.per_row(cols),
         _ => quantizer,
     };
-    let (made, shape) = if let Ok(array) = array.extract::<PyReadonlyArrayDyn<'_, f32>>() {
-        let (floats, shape) = (values(&array)?, array.shape().to_vec());
-        (py.detach(|| made(of(&shape), floats, measure)), shape)
-    } else {
-        let array = array
-            .extract::<PyReadonlyArrayDyn<'_, half::f16>>()
-            .map_err(|_| refused("the array is neither float32 nor float16"))?;
-        let (floats, shape) = (values(&array)?, array.shape().to_vec());
-        (py.detach(|| made(of(&shape), floats, measure)), shape)
-    };
+    let made = with_floats!(floats, values => py.detach(|| made(quantizer, values, measure)));
     let (quantized, error) = made.map_err(|error| told(error, &shape))?;
     Ok(Quantized {
         quantized,
@@ -64,19 +60,50 @@ pub(crate) fn quantize(
     })
 }
 
-fn method(format: &str) -> PyResult<Method> {
-    Ok(match format {
+fn method(format: &str, rule: Option<&str>) -> PyResult<Method> {
+    let ternary = |default| {
+        let rule = rule.map_or(Ok(default), self::rule)?;
+        Ok(Method::ternary(rule, ScaleRule::Rule))
+    };
+    let method = match format {
+        "ternary" => return ternary(Rule::Optimal),
+        "bitnet" => return ternary(Rule::AbsMean),
         "int8" => Method::Symmetric { limit: 127 },
         "int8_affine" => Method::Affine,
         "int4" => Method::Symmetric { limit: 7 },
-        "ternary" => Method::ternary(Rule::Optimal, ScaleRule::Rule),
-        "bitnet" => Method::ternary(Rule::AbsMean, ScaleRule::Rule),
+        other => {
+            let blocks: Vec<&str> = Format::ENCODED.iter().map(|it| it.name()).collect();
+            return Err(refused(format_args!(
+                "no format is called `{other}`; there are int8, int8_affine, int4, ternary, bitnet, {}",
+                blocks.join(", ")
+            )));
+        }
+    };
+    match rule {
+        None => Ok(method),
+        Some(_) => Err(no_rule(format)),
+    }
+}
+
+/// Returns the rule of ternary codes with this name.
+pub(crate) fn rule(name: &str) -> PyResult<Rule> {
+    Ok(match name {
+        "absmax" => Rule::AbsMax,
+        "absmean" => Rule::AbsMean,
+        "twn" => Rule::Twn,
+        "optimal" => Rule::Optimal,
         other => {
             return Err(refused(format_args!(
-                "no format is called `{other}`; there are int8, int8_affine, int4, ternary and bitnet"
+                "no rule is called `{other}`; there are absmax, absmean, twn and optimal"
             )));
         }
     })
+}
+
+pub(crate) fn no_rule(format: &str) -> PyErr {
+    refused(format_args!(
+        "{format} has no rule; ternary, bitnet, tq1_0, tq2_0 and q2_0 have"
+    ))
 }
 
 /// Quantizes values, and measures the relative error if `measure` is true.
@@ -102,11 +129,15 @@ pub(crate) fn measured(error: Option<f64>) -> PyResult<f64> {
     })
 }
 
-/// Names the place of a value by its indices.
 fn told(error: QuantError, shape: &[usize]) -> PyErr {
-    let QuantError::NotFinite { index } = error else {
-        return refused(error);
-    };
+    match error {
+        QuantError::NotFinite { index } => not_finite(index, shape),
+        _ => refused(error),
+    }
+}
+
+/// Names the place of a value that is not finite by its indices.
+pub(crate) fn not_finite(index: u64, shape: &[usize]) -> PyErr {
     let mut rest = usize::try_from(index).unwrap_or(usize::MAX);
     let mut place: Vec<usize> = Vec::new();
     for &len in shape.iter().rev() {
@@ -142,7 +173,7 @@ impl Quantized {
             len: codes.len() / scales.len(),
         };
         let quantized = tercet_host::Quantized::from_parts(
-            method(format)?,
+            method(format, None)?,
             groups,
             codes.to_vec(),
             scales.to_vec(),
@@ -211,13 +242,11 @@ impl Quantized {
     fn compare<'py>(
         &self,
         py: Python<'py>,
-        original: PyReadonlyArrayDyn<'py, f32>,
+        original: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let original = values(&original)?;
-        let found = py
-            .detach(|| self.quantized.compare(original))
-            .map_err(refused)?;
-        figures(py, &found)
+        let original = Floats::of(original, "original")?;
+        let found = with_floats!(original, values => py.detach(|| self.quantized.compare(values)));
+        figures(py, &found.map_err(|error| told(error, original.shape()))?)
     }
 
     /// Writes codes, scales and zero points to a GGUF file, as `write_gguf` does.
@@ -235,8 +264,9 @@ impl Quantized {
     fn matvec<'py>(
         &self,
         py: Python<'py>,
-        x: PyReadonlyArrayDyn<'py, f32>,
+        x: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
+        let x = floats(x, "x")?;
         let weights = match self.weights.get() {
             Some(weights) => weights,
             None => {

@@ -11,7 +11,7 @@ def test_gguf_reads_what_is_written(rng, tmp_path):
     x = rng.normal(size=(4, 512)).astype(np.float32)
     arrays = {f"a.{kind}": (x[:3, :5] * 9).astype(kind) for kind in PLAIN}
     arrays |= {"one": np.float32(7), "three": x.reshape(2, 4, 256)[..., ::3], "swapped": x.astype(">f4")}
-    blocks = {f"b.{name}": tercet.encode(x, name) for name in FORMATS}
+    blocks = {f"b.{name}": tercet.quantize(x, name) for name in FORMATS}
     metadata = {
         "text": "für", "yes": True, "count": 7, "below": -7, "large": 2**40, "rate": 0.25, "exact": np.float64(0.1),
         "byte": np.uint8(3), "texts": ["a", "", "c"], "ints": [1, -2], "floats": [0.5, 1], "bools": [True, False],
@@ -70,7 +70,7 @@ def test_what_gguf_writes_is_read(rng, tmp_path):
     assert tensors["bfloat16"].dtype == np.float32
     assert np.array_equal(tensors["bfloat16"], gguf.dequantize(brain, gguf.GGMLQuantizationType.BF16))
     for name in FORMATS:
-        assert np.array_equal(tensors[name].data, tercet.encode(x, name).data)
+        assert np.array_equal(tensors[name].data, tercet.quantize(x, name).data)
         assert tensors[name].format == name and tensors[name].shape == (4, 512)
     assert metadata["u8"] == 200 and metadata["u8"].dtype == np.uint8 and metadata["i64"] == -(2**40)
     assert metadata["f64"] == 0.1 and metadata["yes"] is True and metadata["texts"] == ["a", "ü"]
@@ -80,10 +80,10 @@ def test_what_gguf_writes_is_read(rng, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["int8", "int8_affine", "int4", "ternary", "bitnet"])
-@pytest.mark.parametrize("rows", [True, False])
-def test_quantized_arrays_come_back(rng, tmp_path, format, rows):
+@pytest.mark.parametrize("axis", [0, None])
+def test_quantized_arrays_come_back(rng, tmp_path, format, axis):
     x = rng.normal(size=(3, 40)).astype(np.float32)
-    quantized = tercet.quantize(x, format, rows=rows)
+    quantized = tercet.quantize(x, format, axis=axis)
     path = tmp_path / "m.gguf"
     quantized.save(path)
     tensors, metadata = tercet.read_gguf(path)
@@ -94,7 +94,7 @@ def test_quantized_arrays_come_back(rng, tmp_path, format, rows):
                  (again.zero_points, quantized.zero_points), (tercet.read(path, "weight"), quantized.restore()),
                  (again.restore(), quantized.restore())]:
         assert np.array_equal(a, b)
-    if rows and format != "int8_affine":
+    if axis == 0 and format != "int8_affine":
         assert np.array_equal(again.matvec(x), quantized.matvec(x))
     with pytest.raises(AttributeError, match=r"compare\(x\) measures it"):
         again.error
@@ -120,16 +120,16 @@ def test_a_model_passes_unchanged(nano, tmp_path):
 def test_the_error_is_what_compare_measures(rng):
     # More values than are compared at a time, and rows that do not divide them.
     x = rng.normal(size=(300, 1001)).astype(np.float32)
-    for rows in [True, False]:
-        quantized = tercet.quantize(x, "ternary", rows=rows)
+    for axis in [0, None]:
+        quantized = tercet.quantize(x, "ternary", axis=axis)
         assert quantized.error == quantized.compare(x)["relative_error"]
     whole = x[:, :512]
-    blocks = tercet.encode(np.repeat(whole, 2, axis=0), "tq2_0")
+    blocks = tercet.quantize(np.repeat(whole, 2, axis=0), "tq2_0")
     assert blocks.error == blocks.compare(np.repeat(whole, 2, axis=0))["relative_error"]
-    restored = tercet.encode(whole, "q8_0").restore().astype(float)
+    restored = tercet.quantize(whole, "q8_0").restore().astype(float)
     expected = ((restored - whole) ** 2).sum() / (whole.astype(float) ** 2).sum()
-    assert tercet.encode(whole, "q8_0").error == pytest.approx(expected, rel=1e-9)
-    for made in [tercet.quantize(x, measure=False), tercet.encode(whole, "q8_0", measure=False)]:
+    assert tercet.quantize(whole, "q8_0").error == pytest.approx(expected, rel=1e-9)
+    for made in [tercet.quantize(x, measure=False), tercet.quantize(whole, "q8_0", measure=False)]:
         assert not hasattr(made, "error")
     with pytest.raises(ValueError, match="512 values are compared with"):
         blocks.compare(whole[0])
@@ -204,7 +204,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(rng, tmp_path):
 
 def test_parts_make_objects_and_wrong_ones_are_refused(rng):
     x = rng.normal(size=(2, 512)).astype(np.float32)
-    blocks = tercet.encode(x, "q8_0")
+    blocks = tercet.quantize(x, "q8_0")
     again = tercet.Blocks("q8_0", (2, 512), blocks.data)
     assert np.array_equal(again.restore(), blocks.restore())
     for format, shape in [("q8_0", (2, 511)), ("q8_0", (512, 2)), ("q8_0", (0, 512)), ("q8_0", ()), ("q4_0", (2, 512)),

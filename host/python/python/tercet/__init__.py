@@ -18,7 +18,7 @@ from ._files import quantize_file, read, tensors
 from ._gguf import read_gguf, write_gguf
 from ._kmeans import KMeans
 from ._model import Model, train
-from ._quantize import dequantize, encode, quantize
+from ._quantize import dequantize, quantize
 from ._search import Index
 from ._tercet import Blocks, Quantized, __version__, info
 
@@ -29,7 +29,6 @@ __all__ = [
     "Model",
     "Quantized",
     "dequantize",
-    "encode",
     "info",
     "quantize",
     "quantize_file",

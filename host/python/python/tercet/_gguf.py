@@ -67,7 +67,7 @@ def write_gguf(
     --------
     >>> import os, tempfile, tercet
     >>> path = os.path.join(tempfile.mkdtemp(), "m.gguf")
-    >>> size = write_gguf(path, {"w": tercet.encode(np.ones((2, 256)), "tq2_0")}, {"demo.layers": 1})
+    >>> size = write_gguf(path, {"w": tercet.quantize(np.ones((2, 256)), "tq2_0")}, {"demo.layers": 1})
     >>> tensors, metadata = read_gguf(path)
     >>> tensors["w"].shape, int(metadata["demo.layers"])
     ((2, 256), 1)
@@ -89,8 +89,10 @@ def write_gguf(
     for name, tensor in tensors.items():
         if isinstance(tensor, Quantized):
             add(name, tensor.codes)
-            add(name + "_scale", tensor.scales)
-            add(name + "_zero_point", tensor.zero_points)
+            # A scale per row has the shape of the rows.
+            shape = tensor.shape[:-1] if len(tensor.scales) > 1 else (1,)
+            add(name + "_scale", tensor.scales.reshape(shape))
+            add(name + "_zero_point", tensor.zero_points.reshape(shape))
             entries[_format_key(name)] = tensor.format
         else:
             add(name, tensor)
