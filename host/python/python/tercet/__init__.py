@@ -10,8 +10,9 @@ array([[ 1,  0,  0, -1],
 >>> quantized.matvec(np.array([127, 1, 2, 27], dtype=np.float32))
 array([100.,  38.], dtype=float32)
 
-Functions take what NumPy can make an array of. Contiguous float32 arrays are read where they are; others are copied
-first. Work runs without the interpreter's lock: an array must not be changed by another thread meanwhile.
+Functions take arrays, lists, and what has DLPack or the buffer protocol, such as tensors of PyTorch in the processor's
+memory. Contiguous float32 arrays are read where they are; others are copied first. Work runs without the interpreter's
+lock: an array must not be changed by another thread meanwhile.
 """
 
 from ._files import quantize_file, read, tensors

@@ -10,23 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _tercet
+from ._arrays import taken, widened
 from ._tercet import Blocks, Quantized
 
 _TYPES = {
     "float64": "f64",
     "float32": "f32",
     "float16": "f16",
-    "bfloat16": "bf16",
     "int64": "i64",
     "int32": "i32",
     "int16": "i16",
     "int8": "i8",
 }
 _DTYPES = {short: long for long, short in _TYPES.items()}
-_NUMBERS = frozenset(["bool", "uint8", "uint16", "uint32", "uint64", "float32", "float64", *_TYPES]) - {
-    "bfloat16",
-    "float16",
-}
+_NUMBERS = frozenset(["bool", "uint8", "uint16", "uint32", "uint64", *_TYPES]) - {"float16"}
 
 
 def write_gguf(
@@ -156,8 +153,8 @@ def _part(name: str, tensor: ArrayLike | Blocks) -> tuple[tuple[int, ...], str, 
     """Returns the shape, the type and the bytes of a tensor."""
     if isinstance(tensor, Blocks):
         return tensor.shape, tensor.format, tensor.data
-    array = np.asarray(tensor)
-    kind = _TYPES.get(array.dtype.name)
+    array, is_bfloat16 = taken(tensor, name)
+    kind = "bf16" if is_bfloat16 else _TYPES.get(array.dtype.name)
     if kind is None:
         raise ValueError(f"tensor {name}: GGUF has no type {array.dtype}")
     # GGUF has no scalars.
@@ -171,11 +168,6 @@ def _array(kind: str, shape: Sequence[int], data: NDArray[np.uint8]) -> NDArray[
     if kind == "bf16":
         return widened(data.view("<u2")).reshape(shape)
     return data.view(_DTYPES[kind]).reshape(shape)
-
-
-def widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """Returns the values of bfloat16 numbers, of which float32 has the upper half."""
-    return np.left_shift(bits, 16, dtype=np.uint32).view(np.float32)
 
 
 def _value(key: str, value: Any) -> str | list[str] | NDArray[Any]:

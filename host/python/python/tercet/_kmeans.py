@@ -7,7 +7,7 @@ from typing import Any
 import numpy as _np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _tercet
+from . import _arrays, _tercet
 
 _NAMES = ("n_clusters", "init", "n_init", "max_iter", "tol", "random_state", "spherical", "batch_size")
 
@@ -193,7 +193,7 @@ def _named(error: ValueError) -> ValueError:
 def _points(x: Any, name: str = "X") -> NDArray[_np.float32]:
     if hasattr(x, "toarray"):
         raise TypeError(f"sparse input is not supported; use {name}.toarray()")
-    array = _np.asarray(x)
+    array, is_bfloat16 = _arrays.taken(x, name)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     if array.ndim != 2:
@@ -203,13 +203,13 @@ def _points(x: Any, name: str = "X") -> NDArray[_np.float32]:
     for count, what in zip(array.shape, ("sample", "feature")):
         if count == 0:
             raise ValueError(f"0 {what}(s) (shape={array.shape}) while a minimum of 1 is required.")
-    return _np.ascontiguousarray(array, dtype=_np.float32)
+    return _arrays.floats(x, name) if is_bfloat16 else _np.ascontiguousarray(array, dtype=_np.float32)
 
 
 def _weights(weights: ArrayLike | None, count: int) -> NDArray[_np.uint32] | None:
     if weights is None:
         return None
-    given = _np.asarray(weights)
+    given = _arrays.taken(weights, "sample_weight").array
     whole = _np.ascontiguousarray(given, dtype=_np.uint32)
     if whole.shape != (count,) or not _np.array_equal(whole, given):
         raise ValueError("sample_weight needs a whole number from 0 to 2**32 - 1 for each point")
