@@ -18,7 +18,7 @@ use tercet_host::parallel::Threads;
 
 use crate::arrays::{Floats, floats, lent, values, with_floats};
 use crate::error::refused;
-use crate::quantize::{no_rule, not_finite};
+use crate::quantize::{Reduced, no_rule, not_finite};
 
 /// A tensor in blocks, with the bytes that a GGUF file holds.
 #[pyclass(frozen, module = "tercet")]
@@ -81,7 +81,13 @@ pub(crate) fn encode(
 impl Blocks {
     /// Takes the bytes of a tensor in blocks, row after row.
     #[new]
-    fn new(format: &str, shape: Vec<usize>, data: PyReadonlyArrayDyn<'_, u8>) -> PyResult<Self> {
+    #[pyo3(signature = (format, shape, data, error = None))]
+    fn new(
+        format: &str,
+        shape: Vec<usize>,
+        data: PyReadonlyArrayDyn<'_, u8>,
+        error: Option<f64>,
+    ) -> PyResult<Self> {
         let format = Format::from_name(format)
             .ok_or_else(|| refused(format_args!("no format of blocks is called `{format}`")))?;
         let bytes = values(&data)?;
@@ -97,7 +103,34 @@ impl Blocks {
                 format.len()
             )));
         }
-        Ok(Self::of(format, shape, bytes.to_vec()))
+        Ok(Self {
+            error,
+            ..Self::of(format, shape, bytes.to_vec())
+        })
+    }
+
+    /// Pickles the parts that `Blocks` takes.
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let (py, inner) = (this.py(), this.get());
+        let parts = (
+            inner.format(),
+            inner.shape(py)?,
+            Self::data(this),
+            inner.error,
+        );
+        Ok((this.get_type(), parts.into_pyobject(py)?))
+    }
+
+    fn __copy__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __deepcopy__(this: Py<Self>, _memo: Py<PyAny>) -> Py<Self> {
+        this
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Blocks({:?}, {})", self.format(), self.shape(py)?))
     }
 
     /// The bytes of the blocks, row after row: uint8.

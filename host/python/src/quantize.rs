@@ -9,7 +9,7 @@ use numpy::{
 };
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple, PyType};
 use tercet_core::block::Format;
 use tercet_core::number::Element;
 use tercet_core::quant::{Rule, ScaleRule};
@@ -30,6 +30,9 @@ pub(crate) struct Quantized {
     /// Packed when the first product needs it.
     weights: OnceLock<Weights>,
 }
+
+/// What `__reduce__` returns: a class, and what it takes.
+pub(crate) type Reduced<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>);
 
 /// Quantizes an array to a format's codes, by a rule if they are ternary. `rows` is true if each row, along the last axis,
 /// has its own scale.
@@ -152,12 +155,13 @@ pub(crate) fn not_finite(index: u64, shape: &[usize]) -> PyErr {
 impl Quantized {
     /// Takes codes with the shape of the array, and a scale and a zero point per row, or one of each.
     #[new]
-    #[pyo3(signature = (format, codes, scales, zero_points))]
+    #[pyo3(signature = (format, codes, scales, zero_points, error = None))]
     fn new(
         format: &str,
         codes: PyReadonlyArrayDyn<'_, i8>,
         scales: PyReadonlyArrayDyn<'_, f32>,
         zero_points: PyReadonlyArrayDyn<'_, i8>,
+        error: Option<f64>,
     ) -> PyResult<Self> {
         let shape = codes.shape().to_vec();
         let (codes, scales, zeros) = (values(&codes)?, values(&scales)?, values(&zero_points)?);
@@ -183,9 +187,34 @@ impl Quantized {
             quantized: quantized.map_err(refused)?,
             shape,
             format: format.to_owned(),
-            error: None,
+            error,
             weights: OnceLock::new(),
         })
+    }
+
+    /// Pickles the parts that `Quantized` takes.
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let inner = this.get();
+        let parts = (
+            &inner.format,
+            Self::codes(this)?,
+            Self::scales(this),
+            Self::zero_points(this),
+            inner.error,
+        );
+        Ok((this.get_type(), parts.into_pyobject(this.py())?))
+    }
+
+    fn __copy__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __deepcopy__(this: Py<Self>, _memo: Py<PyAny>) -> Py<Self> {
+        this
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Quantized({:?}, {})", self.format, self.shape(py)?))
     }
 
     /// The codes, with the shape of the array: int8.
@@ -222,8 +251,8 @@ impl Quantized {
 
     /// The shape of the array.
     #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyTuple>> {
-        pyo3::types::PyTuple::new(py, &self.shape)
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
     }
 
     /// The relative error, as measured when the array was quantized.

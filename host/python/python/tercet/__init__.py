@@ -17,7 +17,7 @@ lock: an array must not be changed by another thread meanwhile.
 
 from ._files import quantize_file, read, tensors
 from ._gguf import read_gguf, write_gguf
-from ._kmeans import KMeans
+from ._kmeans import KMeans, MiniBatchKMeans
 from ._model import Model, train
 from ._quantize import dequantize, quantize
 from ._search import Index
@@ -27,6 +27,7 @@ __all__ = [
     "Blocks",
     "Index",
     "KMeans",
+    "MiniBatchKMeans",
     "Model",
     "Quantized",
     "dequantize",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from os import PathLike
 from typing import Any
 
 from . import _tercet
@@ -13,7 +13,7 @@ from . import _tercet
 
 def train(
     text: str | bytes,
-    output: str | PathLike[str],
+    output: str | os.PathLike[str],
     *,
     preset: str = "nano",
     steps: int = 1000,
@@ -72,8 +72,22 @@ class Model:
         A file of the architecture ``bitnet`` or ``llama``.
     """
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self._model = _tercet.Model(path)
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = os.path.abspath(path)
+        self._model = _tercet.Model(self._path)
+
+    def __repr__(self) -> str:
+        return f"Model({self._path!r})"
+
+    def __reduce__(self) -> tuple[type[Model], tuple[str | bytes]]:
+        """Pickles the path: the file is opened again."""
+        return Model, (self._path,)
+
+    def __copy__(self) -> Model:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Model:
+        return self
 
     @property
     def context(self) -> int:

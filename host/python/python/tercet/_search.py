@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -35,6 +37,15 @@ class Index:
 
     def __repr__(self) -> str:
         return f"Index({len(self)} rows of {self._index.dims}, {self.metric!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("cannot pickle an Index; pickle its rows, and make it again from them")
+
+    def __copy__(self) -> Index:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Index:
+        return self
 
     def search(
         self, queries: ArrayLike, k: int = 10

@@ -88,6 +88,7 @@ class Quantized:
         codes: NDArray[np.int8],
         scales: NDArray[np.float32],
         zero_points: NDArray[np.int8],
+        error: float | None = None,
     ) -> None: ...
     @property
     def codes(self) -> NDArray[np.int8]: ...
@@ -108,7 +109,9 @@ class Quantized:
 
 @final
 class Blocks:
-    def __init__(self, format: str, shape: Sequence[int], data: NDArray[np.uint8]) -> None: ...
+    def __init__(
+        self, format: str, shape: Sequence[int], data: NDArray[np.uint8], error: float | None = None
+    ) -> None: ...
     @property
     def codes(self) -> NDArray[np.int8]: ...
     @property
