@@ -6,9 +6,26 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import _tercet
+from ._arrays import taken
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Sampling(TypedDict, total=False):
+    """How :meth:`Model.generate` draws a text."""
+
+    tokens: int
+    temperature: float
+    top_k: int
+    penalty: float
+    seed: int
 
 
 def train(
@@ -95,30 +112,22 @@ class Model:
         return self._model.context
 
     def generate(
-        self,
-        prompt: str,
-        *,
-        tokens: int = 128,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        penalty: float = 1.0,
-        seed: int = 0,
-        on_text: Callable[[str], object] | None = None,
+        self, prompt: str, *, on_text: Callable[[str], object] | None = None, **options: Unpack[Sampling]
     ) -> str:
-        """Continues a text.
+        """Continues a text, and returns what is written: :meth:`stream` iterates over it as it comes.
 
         Parameters
         ----------
         prompt : str
-        tokens : int
+        tokens : int, 128 by default
             Most tokens to write.
-        temperature : float
+        temperature : float, 0 by default
             0 takes the likeliest token; 1 draws as the model predicts.
-        top_k : int
+        top_k : int, 0 by default
             Draws among so many likeliest tokens; 0 among all.
-        penalty : float
+        penalty : float, 1 by default
             Makes recent tokens less likely; 1 does not.
-        seed : int
+        seed : int, 0 by default
             The same seed draws the same text on every machine.
         on_text : callable, optional
             Gets each piece of text as it comes; ``False`` ends the text. Ctrl-C ends it too.
@@ -126,40 +135,21 @@ class Model:
         Returns
         -------
         str
+
+        Raises
+        ------
+        ValueError
+            For an option out of its range, and a prompt with no tokens or more than ``context``; MemoryError.
         """
-        return self.write(
-            prompt,
-            tokens=tokens,
-            temperature=temperature,
-            top_k=top_k,
-            penalty=penalty,
-            seed=seed,
-            on_text=on_text,
-        )["text"]
+        return self.write(prompt, on_text=on_text, **options)["text"]
 
     def write(
-        self,
-        prompt: str,
-        *,
-        tokens: int = 128,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        penalty: float = 1.0,
-        seed: int = 0,
-        on_text: Callable[[str], object] | None = None,
+        self, prompt: str, *, on_text: Callable[[str], object] | None = None, **options: Unpack[Sampling]
     ) -> _tercet.Written:
         """As :meth:`generate`, but returns a dict: ``text``, ``tokens``, ``ended`` and the ``digest`` of the logits."""
-        return self._model.generate(
-            prompt,
-            tokens=tokens,
-            temperature=temperature,
-            top_k=top_k,
-            penalty=penalty,
-            seed=seed,
-            on_text=on_text,
-        )
+        return self._model.generate(prompt, on_text=on_text, **options)
 
-    def stream(self, prompt: str, **options: Any) -> Iterator[str]:
+    def stream(self, prompt: str, **options: Unpack[Sampling]) -> Iterator[str]:
         """Continues a text as :meth:`generate` does, and yields each piece as it comes.
 
         The text ends if the iterator is closed, as at the end of a loop that is left.
@@ -192,3 +182,64 @@ class Model:
     def evaluate(self, text: str) -> _tercet.Cost:
         """Measures how well the model predicts a text: a dict with ``perplexity`` and ``bits_per_byte``."""
         return self._model.evaluate(text)
+
+    def perplexity(self, text: str) -> float:
+        """Returns the perplexity of a text, in windows of the model's whole context: lower is better.
+
+        Raises
+        ------
+        ValueError
+            For a text of too few tokens.
+        """
+        return self.evaluate(text)["perplexity"]
+
+    def tokenize(self, text: str, *, ends: bool = True, special: bool = False) -> list[int]:
+        """Returns the tokens of a text, as :meth:`generate` and :meth:`evaluate` take it.
+
+        Parameters
+        ----------
+        text : str
+        ends : bool
+            Adds the tokens that begin and end a text, if the model's file says so.
+        special : bool
+            Takes the names of control tokens in the text for these tokens; otherwise they are text.
+        """
+        return self._model.tokenize(text, ends=ends, special=special)
+
+    def detokenize(self, tokens: ArrayLike, *, special: bool = False) -> str:
+        """Returns the text of tokens; ``special`` shows the names of control tokens.
+
+        Bytes that are no UTF-8 become U+FFFD.
+
+        Raises
+        ------
+        ValueError
+            For a token that the vocabulary does not have.
+        """
+        return self._model.detokenize(_tokens(tokens), special=special)
+
+    def logits(self, tokens: ArrayLike, *, each: bool = False) -> NDArray[np.float32]:
+        """Returns the logits of the token that follows ``tokens``: float32 of shape (vocabulary,).
+
+        Parameters
+        ----------
+        tokens : array of shape (n,), whole numbers
+            At most ``context`` tokens; :meth:`tokenize` makes them of a text.
+        each : bool
+            Returns the logits after each of the tokens: float32 of shape (n, vocabulary).
+
+        Raises
+        ------
+        ValueError
+            For no tokens, too many, or one that the vocabulary does not have; MemoryError.
+        """
+        return self._model.logits(_tokens(tokens), each=each)
+
+
+def _tokens(tokens: ArrayLike) -> NDArray[np.uint32]:
+    array = taken(tokens, "tokens").array
+    if array.size == 0:
+        array = array.astype(np.uint32)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not ((array >= 0) & (array < 1 << 32)).all():
+        raise ValueError("tokens are whole numbers in one dimension, as tokenize returns them")
+    return np.ascontiguousarray(array, dtype=np.uint32)

@@ -178,11 +178,14 @@ class Model:
         self,
         prompt: str,
         *,
-        tokens: int,
-        temperature: float,
-        top_k: int,
-        penalty: float,
-        seed: int,
-        on_text: Callable[[str], object] | None,
+        tokens: int = 128,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        penalty: float = 1.0,
+        seed: int = 0,
+        on_text: Callable[[str], object] | None = None,
     ) -> Written: ...
+    def tokenize(self, text: str, *, ends: bool, special: bool) -> list[int]: ...
+    def detokenize(self, tokens: NDArray[np.uint32], *, special: bool) -> str: ...
+    def logits(self, tokens: NDArray[np.uint32], *, each: bool) -> NDArray[np.float32]: ...
     def evaluate(self, text: str) -> Cost: ...
