@@ -13,6 +13,7 @@ mod index;
 mod model;
 mod quantize;
 mod train;
+mod verify;
 
 /// The module `tercet._tercet`.
 #[pyo3::pymodule]
@@ -37,6 +38,8 @@ mod _tercet {
     use super::quantize::{Quantized, quantize};
     #[pymodule_export]
     use super::train::train;
+    #[pymodule_export]
+    use super::verify::verify;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -21,7 +21,7 @@ from ._kmeans import KMeans, MiniBatchKMeans
 from ._model import Model, train
 from ._quantize import dequantize, quantize
 from ._search import Index
-from ._tercet import Blocks, Quantized, __version__, info
+from ._tercet import Blocks, Quantized, __version__, info, verify
 
 __all__ = [
     "Blocks",
@@ -38,5 +38,9 @@ __all__ = [
     "read_gguf",
     "tensors",
     "train",
+    "verify",
     "write_gguf",
 ]
+
+# Its example is run too, though it is native.
+__test__ = {"verify": verify}

@@ -37,7 +37,15 @@ class Cost(TypedDict):
     sum: int
     count: int
 
+class Verified(TypedDict):
+    engine: str
+    operations: int
+    agreed: int
+    differ: list[str]
+    seconds: float
+
 def info() -> Info: ...
+def verify() -> list[Verified]: ...
 def quantize(
     array: ArrayLike, format: str, rule: str | None, rows: bool, measure: bool
 ) -> Quantized: ...
