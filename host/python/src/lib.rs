@@ -14,6 +14,7 @@ mod model;
 mod quantize;
 mod train;
 mod verify;
+mod watch;
 
 /// The module `tercet._tercet`.
 #[pyo3::pymodule]

@@ -11,6 +11,7 @@ use tercet_host::language::tokenizer::{Encoding, Specials};
 use tercet_host::parallel::Threads;
 
 use crate::error::{raised, refused};
+use crate::watch::Watch;
 
 /// A GGUF model: text in, text out.
 #[pyclass(frozen, module = "tercet")]
@@ -56,31 +57,12 @@ impl Model {
             seed,
             ..Sampler::GREEDY
         };
-        let mut failed = None;
-        let written = py.detach(|| {
+        let watch = Watch::new(on_text);
+        let written = watch.run(py, || {
             let prompt = self.0.prompt(prompt).tokens(tokens).sample(sampler);
-            prompt.generate_on(&mut Threads::default(), |piece| {
-                // Also lets Ctrl-C end the text.
-                let goes_on = Python::attach(|py| {
-                    py.check_signals()?;
-                    match &on_text {
-                        Some(on_text) => {
-                            let said = on_text.bind(py).call1((piece,))?;
-                            Ok(said.is_none() || said.is_truthy()?)
-                        }
-                        None => Ok(true),
-                    }
-                });
-                goes_on.unwrap_or_else(|error| {
-                    failed = Some(error);
-                    false
-                })
-            })
-        });
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        let written = written.map_err(raised)?;
+            let written = prompt.generate_on(&mut Threads::default(), |piece| watch.tell((piece,)));
+            written.map_err(raised)
+        })?;
         let dict = PyDict::new(py);
         dict.set_item("text", written.text)?;
         dict.set_item("tokens", written.tokens)?;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _tercet
+from ._progress import amount
 
 
 def tensors(path: str | PathLike[str]) -> list[tuple[str, str, list[int]]]:
@@ -41,6 +42,8 @@ def quantize_file(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     force: bool = False,
+    on_progress: Callable[[int, int], object] | None = None,
+    progress: bool = False,
 ) -> dict[str, Any]:
     """Quantizes a model's file: from safetensors, npy or GGUF to a file of the format that the output's name says.
 
@@ -56,20 +59,27 @@ def quantize_file(
         Globs of the tensors to quantize, or not to.
     force : bool
         Replaces an existing output.
+    on_progress : callable, optional
+        Gets the bytes of the input that were read, and how many will be. An exception that it raises ends the work
+        without an output, as Ctrl-C does.
+    progress : bool
+        Draws a bar of bytes with tqdm.
 
     Returns
     -------
     dict
         The report, as ``tercet quantize --json`` prints it.
     """
-    report = _tercet.quantize_file(
-        input,
-        output,
-        to=to,
-        bits=bits,
-        include=list(include),
-        exclude=list(exclude),
-        force=force,
-    )
+    with amount(on_progress, progress) as told:
+        report = _tercet.quantize_file(
+            input,
+            output,
+            to=to,
+            bits=bits,
+            include=list(include),
+            exclude=list(exclude),
+            force=force,
+            on_progress=told,
+        )
     found: dict[str, Any] = json.loads(report)
     return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect as _inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as _np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _arrays, _tercet
+from . import _arrays, _progress, _tercet
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -67,8 +68,29 @@ class _Clusterer:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_codes")
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Clusters the rows of ``X``; returns the estimator. ``sample_weight`` holds whole numbers."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        on_step: Callable[[int, float], object] | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Clusters the rows of ``X``; returns the estimator.
+
+        Parameters
+        ----------
+        X : array of shape (n, dims)
+            Finite numbers.
+        y : ignored
+        sample_weight : array of shape (n,), whole numbers from 0
+        on_step : callable, optional
+            Gets the number of each step, from 1 in each restart, and its inertia on the grid. An exception that it
+            raises ends the work, as Ctrl-C does; the estimator is then as it was.
+        progress : bool
+            Draws a bar of steps with tqdm; few runs take all of ``n_init * max_iter`` steps.
+        """
         points = _points(X)
         self._check()
         init = self.init
@@ -76,19 +98,21 @@ class _Clusterer:
         if not given and init not in ("k-means++", "random"):
             raise ValueError(f"init is {init!r}; it takes 'k-means++', 'random' or an array")
         try:
-            fit = _tercet.KMeansFit(
-                points,
-                self.n_clusters,
-                restarts=self.n_init,
-                max_iter=self.max_iter,
-                tolerance_ppm=round(self.tol * 1e6),
-                seed=self.random_state or 0,
-                random=not given and init == "random",
-                spherical=self.spherical,
-                batch=self._batch(len(points)),
-                weights=_weights(sample_weight, len(points)),
-                centroids=_points(init, "init") if given else None,
-            )
+            with _progress.steps(on_step, progress, self.n_init * self.max_iter, "inertia") as told:
+                fit = _tercet.KMeansFit(
+                    points,
+                    self.n_clusters,
+                    restarts=self.n_init,
+                    max_iter=self.max_iter,
+                    tolerance_ppm=round(self.tol * 1e6),
+                    seed=self.random_state or 0,
+                    random=not given and init == "random",
+                    spherical=self.spherical,
+                    batch=self._batch(len(points)),
+                    weights=_weights(sample_weight, len(points)),
+                    centroids=_points(init, "init") if given else None,
+                    on_step=told,
+                )
         except ValueError as error:
             raise _named(error) from None
         self.labels_ = fit.labels

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _tercet
 from ._arrays import taken
+from ._progress import steps as steps_told
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -39,6 +40,7 @@ def train(
     seed: int = 1,
     force: bool = False,
     on_step: Callable[[int, float], object] | None = None,
+    progress: bool = False,
 ) -> _tercet.Trained:
     """Trains a ternary language model of a text in integers, and writes its GGUF file.
 
@@ -60,6 +62,8 @@ def train(
     on_step : callable, optional
         Gets the number and the mean loss of each step, in nats per token; ``False`` ends the training. Ctrl-C ends it
         without a file.
+    progress : bool
+        Draws a bar of steps with tqdm.
 
     Returns
     -------
@@ -67,17 +71,18 @@ def train(
         ``bytes`` of the file, ``steps`` done, and the last ``loss``.
     """
     data = text.encode() if isinstance(text, str) else bytes(text)
-    return _tercet.train(
-        data,
-        output,
-        preset=preset,
-        steps=steps,
-        tokens=vocabulary,
-        batch=batch,
-        seed=seed,
-        force=force,
-        on_step=on_step,
-    )
+    with steps_told(on_step, progress, steps, "loss") as told:
+        return _tercet.train(
+            data,
+            output,
+            preset=preset,
+            steps=steps,
+            tokens=vocabulary,
+            batch=batch,
+            seed=seed,
+            force=force,
+            on_step=told,
+        )
 
 
 class Model:

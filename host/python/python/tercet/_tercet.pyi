@@ -60,6 +60,7 @@ def quantize_file(
     include: list[str],
     exclude: list[str],
     force: bool,
+    on_progress: Callable[[int, int], object] | None,
 ) -> str: ...
 def encode(array: ArrayLike, format: str, rule: str | None, measure: bool) -> Blocks: ...
 def write_gguf(
@@ -153,6 +154,7 @@ class KMeansFit:
         batch: int | None,
         weights: NDArray[np.uint32] | None,
         centroids: NDArray[np.float32] | None,
+        on_step: Callable[[int, float], object] | None,
     ) -> None: ...
     @property
     def labels(self) -> NDArray[np.uint32]: ...
