@@ -17,7 +17,10 @@ mod verify;
 mod watch;
 
 /// The module `tercet._tercet`.
-#[pyo3::pymodule]
+///
+/// It needs no lock of the interpreter: its classes are frozen and `Sync`, which the compiler checks, and arguments are
+/// read without the lock in any case.
+#[pyo3::pymodule(gil_used = false)]
 mod _tercet {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;

@@ -1,6 +1,7 @@
 import copy
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -93,6 +94,25 @@ def test_the_interpreter_goes_on_while_threads_work(rng):
         turns += 1
     thread.join()
     assert turns > 3
+
+
+def test_objects_are_shared_by_threads(rng, nano):
+    x = rng.normal(size=(64, 256)).astype(np.float32)
+    index, model, kmeans = tercet.Index(x), tercet.Model(nano), tercet.KMeans(4).fit(x)
+
+    def used(quantized, blocks):
+        return [
+            quantized.matvec(x), quantized.codes, blocks.matvec(x), blocks.restore(), *index.search(x, 3),
+            kmeans.predict(x), model.logits([1, 2, 3]), tercet.quantize(x).codes,
+        ]
+
+    expected = used(tercet.quantize(x, "ternary"), tercet.quantize(x, "tq2_0"))
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(10):
+            # The first product packs the weights, once.
+            shared = tercet.quantize(x, "ternary"), tercet.quantize(x, "tq2_0")
+            for found in pool.map(lambda _: used(*shared), range(16)):
+                assert all(np.array_equal(a, b) for a, b in zip(found, expected))
 
 
 def test_an_array_that_changes_meanwhile_is_no_crash(rng):
