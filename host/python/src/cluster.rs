@@ -11,6 +11,7 @@ use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
 
 use crate::arrays::lent;
+use crate::device;
 use crate::error::{raised, refused};
 use crate::watch::Watch;
 
@@ -33,7 +34,7 @@ fn points(array: &PyReadonlyArray2<'_, f32>) -> PyResult<Points> {
 impl KMeansFit {
     /// Clusters the rows of `x`. `on_step` gets the number of each step in its restart, and its inertia.
     #[new]
-    #[pyo3(signature = (x, clusters, *, restarts, max_iter, tolerance_ppm, seed, random, spherical, batch, weights, centroids, on_step))]
+    #[pyo3(signature = (x, clusters, *, restarts, max_iter, tolerance_ppm, seed, random, spherical, batch, weights, centroids, engine, on_step))]
     #[allow(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         py: Python<'_>,
@@ -48,6 +49,7 @@ impl KMeansFit {
         batch: Option<usize>,
         weights: Option<PyReadonlyArrayDyn<'_, u32>>,
         centroids: Option<PyReadonlyArray2<'_, f32>>,
+        engine: &str,
         on_step: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let points = points(&x)?;
@@ -76,7 +78,7 @@ impl KMeansFit {
             let mut kmeans = kmeans.on_step(|step, inertia| {
                 watch.tell((step.step, inertia));
             });
-            kmeans.fit(&points).map_err(raised)
+            device::fit(engine, &mut kmeans, &points)
         });
         found.map(Self)
     }
@@ -109,6 +111,12 @@ impl KMeansFit {
     #[getter]
     fn iterations(&self) -> u32 {
         self.0.clustering.outcome.iterations
+    }
+
+    /// The engine that clustered the points.
+    #[getter]
+    fn engine(&self) -> &str {
+        &self.0.by.engine
     }
 
     /// The codes of the centroids, a row per cluster: int8.

@@ -6,6 +6,7 @@
 mod arrays;
 mod blocks;
 mod cluster;
+mod device;
 mod error;
 mod files;
 mod gguf;

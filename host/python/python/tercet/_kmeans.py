@@ -24,11 +24,13 @@ class _Clusterer:
     tol: float
     random_state: int | None
     spherical: bool
+    engine: str
 
     labels_: NDArray[_np.uint32]
     cluster_centers_: NDArray[_np.float32]
     inertia_: float
     n_iter_: int
+    engine_: str
     n_features_in_: int
 
     @classmethod
@@ -111,6 +113,7 @@ class _Clusterer:
                     batch=self._batch(len(points)),
                     weights=_weights(sample_weight, len(points)),
                     centroids=_points(init, "init") if given else None,
+                    engine=self.engine,
                     on_step=told,
                 )
         except ValueError as error:
@@ -119,6 +122,7 @@ class _Clusterer:
         self.cluster_centers_ = fit.centroids
         self.inertia_ = fit.inertia
         self.n_iter_ = fit.iterations
+        self.engine_ = fit.engine
         self.n_features_in_ = points.shape[1]
         self._codes, self._grid = fit.codes, fit.grid
         return self
@@ -198,6 +202,9 @@ class KMeans(_Clusterer):
     random_state : int
     spherical : bool
         Clusters directions: the points of a cluster have similar cosines.
+    engine : {"cpu", "cuda"}
+        ``cuda`` clusters on the first NVIDIA device, with the same bits. Points that it has no room for are clustered by
+        the processor. Without a driver or a device, ``fit`` raises RuntimeError.
 
     Attributes
     ----------
@@ -205,6 +212,8 @@ class KMeans(_Clusterer):
     cluster_centers_ : array of shape (n_clusters, dims), float32
     inertia_ : float
     n_iter_ : int
+    engine_ : str
+        The engine that clustered the points, such as ``avx512`` or ``cuda``.
 
     Examples
     --------
@@ -223,6 +232,7 @@ class KMeans(_Clusterer):
         tol: float = 0.0,
         random_state: int | None = 0,
         spherical: bool = False,
+        engine: str = "cpu",
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -231,6 +241,7 @@ class KMeans(_Clusterer):
         self.tol = tol
         self.random_state = random_state
         self.spherical = spherical
+        self.engine = engine
 
 
 class MiniBatchKMeans(_Clusterer):
@@ -254,6 +265,9 @@ class MiniBatchKMeans(_Clusterer):
     random_state : int
     spherical : bool
         Clusters directions: the points of a cluster have similar cosines.
+    engine : {"cpu", "cuda"}
+        ``cuda`` clusters on the first NVIDIA device, with the same bits. Points that it has no room for are clustered by
+        the processor. Without a driver or a device, ``fit`` raises RuntimeError.
 
     Attributes
     ----------
@@ -261,6 +275,8 @@ class MiniBatchKMeans(_Clusterer):
         As in :class:`KMeans`.
     n_iter_ : int
         Passes.
+    engine_ : str
+        As in :class:`KMeans`.
 
     Examples
     --------
@@ -280,6 +296,7 @@ class MiniBatchKMeans(_Clusterer):
         tol: float = 0.0,
         random_state: int | None = 0,
         spherical: bool = False,
+        engine: str = "cpu",
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -289,6 +306,7 @@ class MiniBatchKMeans(_Clusterer):
         self.tol = tol
         self.random_state = random_state
         self.spherical = spherical
+        self.engine = engine
 
     def _batch(self, points: int) -> int | None:
         return min(self.batch_size, points)

@@ -154,6 +154,7 @@ class KMeansFit:
         batch: int | None,
         weights: NDArray[np.uint32] | None,
         centroids: NDArray[np.float32] | None,
+        engine: str,
         on_step: Callable[[int, float], object] | None,
     ) -> None: ...
     @property
@@ -168,6 +169,8 @@ class KMeansFit:
     def inertia(self) -> float: ...
     @property
     def iterations(self) -> int: ...
+    @property
+    def engine(self) -> str: ...
 
 @final
 class Index:
