@@ -14,13 +14,7 @@ wheel=("$folder"/tercet-*.whl)
 
 "$python" -m venv "$folder/empty"
 "$folder/empty/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "${wheel[0]}"
-examples='
-import doctest, importlib, pkgutil, sys, tercet
-names = [it.name for it in pkgutil.iter_modules(tercet.__path__, "tercet.")]
-failed, tried = map(sum, zip(*(doctest.testmod(importlib.import_module(name)) for name in ["tercet", *names])))
-sys.exit(failed > 0 or tried == 0)
-'
-"$folder/empty/bin/python" -c "$examples"
+"$folder/empty/bin/python" host/python/tests/examples.py
 
 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --target "$folder/there" "${wheel[0]}"
 MYPYPATH=$folder/there "$python" -m mypy --config-file host/python/pyproject.toml --cache-dir "$folder/mypy" -p tercet

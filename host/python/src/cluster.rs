@@ -34,7 +34,10 @@ fn points(array: &PyReadonlyArray2<'_, f32>) -> PyResult<Points> {
 impl KMeansFit {
     /// Clusters the rows of `x`. `on_step` gets the number of each step in its restart, and its inertia.
     #[new]
-    #[pyo3(signature = (x, clusters, *, restarts, max_iter, tolerance_ppm, seed, random, spherical, batch, weights, centroids, engine, on_step))]
+    #[pyo3(signature = (
+        x, clusters, *, restarts, max_iter, tolerance_ppm, seed, random, spherical, batch, weights, centroids, engine,
+        on_step
+    ))]
     #[allow(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         py: Python<'_>,

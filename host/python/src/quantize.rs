@@ -34,8 +34,8 @@ pub(crate) struct Quantized {
 /// What `__reduce__` returns: a class, and what it takes.
 pub(crate) type Reduced<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>);
 
-/// Quantizes an array to a format's codes, by a rule if they are ternary. `rows` is true if each row, along the last axis,
-/// has its own scale.
+/// Quantizes an array to a format's codes, by a rule if they are ternary. `rows` is true if each row, along the last
+/// axis, has its own scale.
 #[pyfunction]
 pub(crate) fn quantize(
     py: Python<'_>,

@@ -16,8 +16,8 @@ use tercet_host::train::{Batches, Corpus, Preset, Tokens, TrainOptions, Trainer,
 use crate::error::{raised, refused};
 use crate::watch::Watch;
 
-/// Trains a model of a text and writes its GGUF file. `on_step` gets the number and the mean loss of each step, and ends
-/// the training if it returns `False`; Ctrl-C ends it without a file.
+/// Trains a model of a text and writes its GGUF file. `on_step` gets the number and the mean loss of each step, and
+/// ends the training if it returns `False`; Ctrl-C ends it without a file.
 #[pyfunction]
 #[pyo3(signature = (text, output, *, preset, steps, tokens, batch, seed, force, on_step))]
 #[allow(clippy::too_many_arguments, reason = "they are named in Python")]

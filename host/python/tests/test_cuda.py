@@ -46,7 +46,7 @@ def has_cuda():
 
 
 def test_a_device_gives_the_same_bits(rng, tmp_path):
-    """Needs a build with the feature cuda, and a driver: the machine's, or the emulated one, in TERCET_DRIVER's folder."""
+    """Needs the feature cuda, and a driver in the folder TERCET_DRIVER: the machine's, or the emulated one."""
     if not has_cuda():
         pytest.skip("built without the feature cuda")
     folder = os.environ.get("TERCET_DRIVER")
@@ -55,7 +55,8 @@ def test_a_device_gives_the_same_bits(rng, tmp_path):
     np.save(tmp_path / "x.npy", rng.normal(size=(300, 6)).astype(np.float32))
     package = os.path.dirname(os.path.dirname(os.path.abspath(tercet.__file__)))
     environment = {**os.environ, "LD_LIBRARY_PATH": folder, "PYTHONPATH": package}
-    said = subprocess.run([sys.executable, "-c", ON_DEVICE], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    program = [sys.executable, "-c", ON_DEVICE]
+    said = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert said.returncode == 0 and said.stdout == "the same\n", said.stderr
 
 

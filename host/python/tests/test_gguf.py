@@ -7,6 +7,14 @@ FORMATS = ["tq1_0", "tq2_0", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"]
 PLAIN = ["float64", "float32", "float16", "int64", "int32", "int16", "int8"]
 
 
+def written(writer):
+    """Writes the file of a GGUFWriter."""
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def test_gguf_reads_what_is_written(rng, tmp_path):
     x = rng.normal(size=(4, 512)).astype(np.float32)
     arrays = {f"a.{kind}": (x[:3, :5] * 9).astype(kind) for kind in PLAIN}
@@ -60,8 +68,7 @@ def test_what_gguf_writes_is_read(rng, tmp_path):
     writer.add_bool("yes", True)
     writer.add_array("texts", ["a", "ü"])
     writer.add_array("floats", [0.5, 1.5])
-    for write in [writer.write_header_to_file, writer.write_kv_data_to_file, writer.write_tensors_to_file, writer.close]:
-        write()
+    written(writer)
     tensors, metadata = tercet.read_gguf(path)
     assert list(tensors) == [*PLAIN, "bfloat16", *FORMATS]
     for kind, array in plain.items():
@@ -195,8 +202,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(rng, tmp_path):
     kind = gguf.GGMLQuantizationType.Q3_K
     writer.add_tensor("k", np.zeros((1, 110), dtype=np.uint8), raw_dtype=kind)
     writer.add_tensor("f", np.ones(3, dtype=np.float32))
-    for write in [writer.write_header_to_file, writer.write_kv_data_to_file, writer.write_tensors_to_file, writer.close]:
-        write()
+    written(writer)
     with pytest.raises(ValueError, match="`k`: the type q3_k is not decoded"):
         tercet.read_gguf(path)
     assert tercet.read_gguf(path, ["f"])[0]["f"].tolist() == [1, 1, 1]

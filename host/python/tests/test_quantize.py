@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import tercet
@@ -82,11 +85,14 @@ def test_nothing_leaks(rng):
     import resource
 
     x = rng.normal(size=(64, 64)).astype(np.float32)
+    half = x.astype(np.float16)
 
     def peak(calls):
         for _ in range(calls):
             quantized = tercet.quantize(x)
             quantized.codes, quantized.restore(), quantized.matvec(x)
+            blocks = tercet.quantize(half, "q8_0")
+            blocks.codes, blocks.scales, copy.copy(blocks), pickle.loads(pickle.dumps(blocks))
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     before = peak(1000)

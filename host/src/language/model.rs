@@ -109,8 +109,8 @@ impl LanguageModel {
         Ok(cost)
     }
 
-    /// Returns the logits after the last of `tokens`, or after each if `each` is true: a row of the vocabulary's size per
-    /// token. Takes one pass over the tokens.
+    /// Returns the logits after the last of `tokens`, or after each if `each` is true: a row of the vocabulary's size
+    /// per token. Takes one pass over the tokens.
     ///
     /// ```
     /// use tercet_host::LanguageModel;

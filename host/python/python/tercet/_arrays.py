@@ -31,13 +31,14 @@ def taken(x: Any, name: str = "x") -> Taken:
             if str(x.dtype) == "torch.bfloat16":
                 return Taken(np.asarray(x.view(sys.modules["torch"].int16)).view(np.uint16), True)
         x = _imported(x, name)
-    if x.dtype.name == "bfloat16":
+    # Its kind first: to make the name takes longer than all of the rest.
+    if x.dtype.kind == "V" and x.dtype.name == "bfloat16":
         return Taken(x.view(np.uint16), True)
     return Taken(x)
 
 
 def numbers(x: Any, name: str = "x") -> NDArray[Any]:
-    """Returns a contiguous array: float32, float16, or uint16 for the bits of bfloat16. Other numbers become float32."""
+    """Returns a contiguous array: float16, uint16 for the bits of bfloat16, or float32 for all other numbers."""
     array, is_bfloat16 = taken(x, name)
     if is_bfloat16 or array.dtype == np.float16:
         return np.ascontiguousarray(array).reshape(array.shape)

@@ -70,8 +70,10 @@ def quantize_file(
     dict
         The report, as ``tercet quantize --json`` prints it.
     """
-    with amount(on_progress, progress) as told:
-        report = _tercet.quantize_file(
+    report = amount(
+        on_progress,
+        progress,
+        lambda told: _tercet.quantize_file(
             input,
             output,
             to=to,
@@ -80,6 +82,7 @@ def quantize_file(
             exclude=list(exclude),
             force=force,
             on_progress=told,
-        )
+        ),
+    )
     found: dict[str, Any] = json.loads(report)
     return found

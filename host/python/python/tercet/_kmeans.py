@@ -99,9 +99,15 @@ class _Clusterer:
         given = not isinstance(init, str)
         if not given and init not in ("k-means++", "random"):
             raise ValueError(f"init is {init!r}; it takes 'k-means++', 'random' or an array")
+        weights = _weights(sample_weight, len(points))
+        centroids = _points(init, "init") if given else None
         try:
-            with _progress.steps(on_step, progress, self.n_init * self.max_iter, "inertia") as told:
-                fit = _tercet.KMeansFit(
+            fit = _progress.steps(
+                on_step,
+                progress,
+                self.n_init * self.max_iter,
+                "inertia",
+                lambda told: _tercet.KMeansFit(
                     points,
                     self.n_clusters,
                     restarts=self.n_init,
@@ -111,11 +117,12 @@ class _Clusterer:
                     random=not given and init == "random",
                     spherical=self.spherical,
                     batch=self._batch(len(points)),
-                    weights=_weights(sample_weight, len(points)),
-                    centroids=_points(init, "init") if given else None,
+                    weights=weights,
+                    centroids=centroids,
                     engine=self.engine,
                     on_step=told,
-                )
+                ),
+            )
         except ValueError as error:
             raise _named(error) from None
         self.labels_ = fit.labels
@@ -203,8 +210,8 @@ class KMeans(_Clusterer):
     spherical : bool
         Clusters directions: the points of a cluster have similar cosines.
     engine : {"cpu", "cuda"}
-        ``cuda`` clusters on the first NVIDIA device, with the same bits. Points that it has no room for are clustered by
-        the processor. Without a driver or a device, ``fit`` raises RuntimeError.
+        ``cuda`` clusters on the first NVIDIA device, with the same bits. The processor clusters points that the device
+        has no room for. Without a driver or a device, ``fit`` raises RuntimeError.
 
     Attributes
     ----------
@@ -266,8 +273,8 @@ class MiniBatchKMeans(_Clusterer):
     spherical : bool
         Clusters directions: the points of a cluster have similar cosines.
     engine : {"cpu", "cuda"}
-        ``cuda`` clusters on the first NVIDIA device, with the same bits. Points that it has no room for are clustered by
-        the processor. Without a driver or a device, ``fit`` raises RuntimeError.
+        ``cuda`` clusters on the first NVIDIA device, with the same bits. The processor clusters points that the device
+        has no room for. Without a driver or a device, ``fit`` raises RuntimeError.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _tercet
 from ._arrays import taken
-from ._progress import steps as steps_told
+from ._progress import steps as told_steps
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -71,8 +71,12 @@ def train(
         ``bytes`` of the file, ``steps`` done, and the last ``loss``.
     """
     data = text.encode() if isinstance(text, str) else bytes(text)
-    with steps_told(on_step, progress, steps, "loss") as told:
-        return _tercet.train(
+    return told_steps(
+        on_step,
+        progress,
+        steps,
+        "loss",
+        lambda told: _tercet.train(
             data,
             output,
             preset=preset,
@@ -82,7 +86,8 @@ def train(
             seed=seed,
             force=force,
             on_step=told,
-        )
+        ),
+    )
 
 
 class Model:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 Told = Callable[[int, float], object]
+Read = Callable[[int, int], object]
+T = TypeVar("T")
 
 
-@contextmanager
-def steps(on_step: Told | None, progress: bool, total: int, figure: str) -> Iterator[Told | None]:
-    """Yields a callback of steps that also moves a bar, if ``progress`` is true; ``figure`` names its second argument."""
+def steps(on_step: Told | None, progress: bool, total: int, figure: str, work: Callable[[Told | None], T]) -> T:
+    """Gives ``work`` a callback of steps, which moves a bar too if ``progress`` is true; ``figure`` is its number."""
     if not progress:
-        yield on_step
-        return
+        return work(on_step)
     with _tqdm(total=total, unit=" steps") as bar:
 
         def tell(step: int, value: float) -> object:
@@ -22,15 +21,13 @@ def steps(on_step: Told | None, progress: bool, total: int, figure: str) -> Iter
             bar.update()
             return on_step(step, value) if on_step else None
 
-        yield tell
+        return work(tell)
 
 
-@contextmanager
-def amount(on_progress: Callable[[int, int], object] | None, progress: bool) -> Iterator[Callable[[int, int], object] | None]:
-    """Yields a callback of bytes read and bytes to read that also moves a bar, if ``progress`` is true."""
+def amount(on_progress: Read | None, progress: bool, work: Callable[[Read | None], T]) -> T:
+    """Gives ``work`` a callback of bytes read and bytes to read, which also moves a bar if ``progress`` is true."""
     if not progress:
-        yield on_progress
-        return
+        return work(on_progress)
     with _tqdm(unit="B", unit_scale=True) as bar:
 
         def tell(done: int, total: int) -> object:
@@ -38,7 +35,7 @@ def amount(on_progress: Callable[[int, int], object] | None, progress: bool) -> 
             bar.update(done - bar.n)
             return on_progress(done, total) if on_progress else None
 
-        yield tell
+        return work(tell)
 
 
 def _tqdm(**options: Any) -> Any:

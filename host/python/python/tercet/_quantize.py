@@ -104,7 +104,7 @@ def quantize(
     (132, [[1.0], [1.0]], True)
     """
     if axis is not None and axis != 0:
-        raise ValueError(f"axis is {axis!r}; it takes 0 (a scale per row) or None (one scale). For columns, transpose x")
+        raise ValueError(f"axis is {axis!r}; it takes 0 (a scale per row) or None (one). For columns, transpose x")
     if format.lower() in _BLOCKS:
         if axis is None:
             raise ValueError(f"{format} has a scale in each block; axis is 0")
