@@ -15,6 +15,8 @@ case ${1:-} in
 features)
     # The command without CUDA.
     lint -p tercet-gpu --all-targets --no-default-features
+    # The Python package with it.
+    lint -p tercet-python --features cuda
     # Core's features alone, so that no other crate's join in, and with them what tests and examples use of each.
     for features in '' critical-section,portable-atomic; do
         lint -p tercet-core --all-targets --no-default-features --features "$features"

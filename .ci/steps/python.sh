@@ -14,17 +14,16 @@ wheel=("$folder"/tercet-*.whl)
 
 "$python" -m venv "$folder/empty"
 "$folder/empty/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "${wheel[0]}"
-examples='
-import doctest, sys, tercet, tercet._kmeans
-failed, tried = map(sum, zip(*map(doctest.testmod, [tercet, tercet._kmeans])))
-sys.exit(failed > 0 or tried == 0)
-'
-"$folder/empty/bin/python" -c "$examples"
+"$folder/empty/bin/python" host/python/tests/examples.py
 
 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --target "$folder/there" "${wheel[0]}"
 MYPYPATH=$folder/there "$python" -m mypy --config-file host/python/pyproject.toml --cache-dir "$folder/mypy" -p tercet
 # The command of the workspace's tests, if they were run.
 [[ -x target/debug/tercet ]] || cargo build --locked -p tercet-gpu --bin tercet
+# The emulated device, if the tests of CUDA were run.
+if [[ -e target/emulator/plain/libcuda.so ]]; then
+    export TERCET_DRIVER=$PWD/target/emulator/plain
+fi
 PYTHONPATH=$folder/there TERCET_COMMAND=target/debug/tercet "$python" -m pytest -q -p no:cacheprovider host/python/tests |
     tee target/ci/python.out
 note "$(sed -n 's/^\([0-9]* passed\).*/\1/p' target/ci/python.out), wheel of $(stat -c %s "${wheel[0]}") bytes, not optimized across crates"

@@ -7,6 +7,9 @@ pub use tercet_core::quant::{Groups, Measures, Method, QuantError, Report};
 
 use crate::parallel::Threads;
 
+/// Values that are restored before they are compared: 1 MiB, which stays in a cache.
+const CHUNK: usize = 1 << 18;
+
 /// How to quantize a tensor: a method, and one scale for all of it or one per row.
 ///
 /// ```
@@ -110,6 +113,56 @@ pub struct Quantized {
 }
 
 impl Quantized {
+    /// Returns a tensor of codes, scales and zero points that were kept elsewhere, such as in a file.
+    ///
+    /// Its [`Quantized::report`] counts groups and codes; zeros, flushed groups and clipped values are not known.
+    ///
+    /// # Errors
+    /// [`QuantError::Length`] unless `groups` hold as many codes, and there are one scale and one zero point per group;
+    /// [`QuantError::Empty`] without codes; [`QuantError::Range`] for a scale that is negative or not finite.
+    pub fn from_parts(
+        method: Method,
+        groups: Groups,
+        codes: Vec<i8>,
+        scales: Vec<f32>,
+        zero_points: Vec<i8>,
+    ) -> Result<Self, QuantError> {
+        let parts = Codes {
+            groups,
+            codes: &codes,
+            scales: &scales,
+            zero_points: &zero_points,
+        };
+        parts.check(codes.len())?;
+        if zero_points.len() != groups.count {
+            return Err(QuantError::Length {
+                expected: groups.count,
+                found: zero_points.len(),
+            });
+        }
+        if !scales
+            .iter()
+            .all(|scale| scale.is_finite() && *scale >= 0.0)
+        {
+            return Err(QuantError::Range);
+        }
+        let rows = codes.chunks_exact(groups.len).zip(&zero_points);
+        let coded = rows.map(|(row, zero)| row.iter().filter(|code| *code != zero).count() as u64);
+        let report = Report {
+            groups: groups.count as u64,
+            coded: coded.sum(),
+            ..Report::default()
+        };
+        Ok(Self {
+            method,
+            groups,
+            codes,
+            scales,
+            zero_points,
+            report,
+        })
+    }
+
     /// The method of the quantizer.
     pub const fn method(&self) -> Method {
         self.method
@@ -148,25 +201,57 @@ impl Quantized {
     /// Returns the restored values: `(code − zero point) · scale`, rounded once. O(n).
     pub fn restore(&self) -> Vec<f32> {
         let mut out = vec![0.0; self.codes.len()];
-        let codes = Codes {
-            groups: self.groups,
-            codes: &self.codes,
-            scales: &self.scales,
-            zero_points: &self.zero_points,
-        };
-        Threads::default()
-            .dequantize(codes, i8::MIN..=i8::MAX, &mut out)
-            .expect("the lengths fit, and every i8 is in range");
+        self.restore_from(0, &mut out);
         out
     }
 
     /// Compares the restored values with the original ones: squared and relative error, SQNR, cosine, largest error.
+    /// Takes up to 1.5 MiB of memory.
     ///
     /// # Errors
     /// [`QuantError::Length`] unless `original` has as many values; [`QuantError::NotFinite`].
     pub fn compare<T: Element>(&self, original: &[T]) -> Result<Measures, QuantError> {
+        if original.len() != self.codes.len() {
+            return Err(QuantError::Length {
+                expected: self.codes.len(),
+                found: original.len(),
+            });
+        }
         let mut comparison = Comparison::new();
-        Threads::default().compare(&mut comparison, original, &self.restore())?;
+        let mut room = vec![0.0; CHUNK.min(original.len())];
+        for (chunk, original) in original.chunks(CHUNK).enumerate() {
+            let restored = &mut room[..original.len()];
+            self.restore_from(chunk * CHUNK, restored);
+            Threads::default().compare(&mut comparison, original, restored)?;
+        }
         comparison.finish().ok_or(QuantError::Empty)
+    }
+
+    /// Restores the values from `start` on: the rest of a group, whole groups, and the beginning of one.
+    fn restore_from(&self, start: usize, out: &mut [f32]) {
+        let len = self.groups.len;
+        let mut done = 0;
+        while done < out.len() {
+            let (group, within) = ((start + done) / len, (start + done) % len);
+            let left = out.len() - done;
+            let (part, groups) = match within {
+                0 if left >= len => (len, left / len),
+                _ => (left.min(len - within), 1),
+            };
+            let out = &mut out[done..][..part * groups];
+            let codes = Codes {
+                groups: Groups {
+                    count: groups,
+                    len: part,
+                },
+                codes: &self.codes[start + done..][..out.len()],
+                scales: &self.scales[group..][..groups],
+                zero_points: &self.zero_points[group..][..groups],
+            };
+            Threads::default()
+                .dequantize(codes, i8::MIN..=i8::MAX, out)
+                .expect("the lengths fit, and every i8 is in range");
+            done += out.len();
+        }
     }
 }

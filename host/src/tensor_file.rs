@@ -222,8 +222,8 @@ impl TensorFile {
             .sum()
     }
 
-    /// The whole first file.
-    pub(crate) fn raw(&self) -> &[u8] {
+    /// The bytes of the first file: all of a GGUF file, for [`tercet_core::gguf::Reader`].
+    pub fn raw(&self) -> &[u8] {
         self.contents.maps.first().map_or(&[], Map::bytes)
     }
 

@@ -9,11 +9,11 @@ use tercet_core::quant::{Groups, QuantError, int8, quantize};
 use tercet_core::scalar::{Scalar, Tensor};
 use tercet_host::language::Sampler;
 use tercet_host::linear::ProductError;
-use tercet_host::parallel::Threads;
+use tercet_host::parallel::{Threads, compare};
 use tercet_host::points::{Points, Values};
 use tercet_host::search::{Find, SearchOptions, search};
 use tercet_host::weights::WeightsError;
-use tercet_host::{Index, LanguageModel, Quantizer, Weights};
+use tercet_host::{Index, LanguageModel, Quantized, Quantizer, Weights};
 
 const QUANTIZERS: [Quantizer; 5] = [
     Quantizer::int8(),
@@ -264,4 +264,56 @@ fn halves_are_quantized_as_their_values() {
         .dequantize(codes, -127..=127, &mut restored)
         .unwrap();
     assert_eq!(quantized.restore(), restored);
+}
+
+#[test]
+fn parts_make_the_same_tensor_and_wrong_ones_are_refused() {
+    let values = [0.9, -0.1, 0.4, -1.1, 0.2, 0.0, -0.3, 0.25];
+    for quantizer in QUANTIZERS {
+        let quantized = quantizer.per_row(4).quantize(&values).unwrap();
+        let parts = |scales: &[f32], zeros: &[i8]| {
+            Quantized::from_parts(
+                quantized.method(),
+                quantized.groups(),
+                quantized.codes().to_vec(),
+                scales.to_vec(),
+                zeros.to_vec(),
+            )
+        };
+        let (scales, zeros) = (quantized.scales(), quantized.zero_points());
+        let again = parts(scales, zeros).unwrap();
+        assert_eq!(again.restore(), quantized.restore());
+        assert_eq!(again.compare(&values), quantized.compare(&values));
+        assert_eq!(again.report().coded, quantized.report().coded);
+        let length = |found| QuantError::Length { expected: 2, found };
+        assert_eq!(parts(&scales[1..], zeros), Err(length(1)));
+        assert_eq!(parts(scales, &[]), Err(length(0)));
+        for bad in [f32::NAN, f32::INFINITY, -1.0] {
+            assert_eq!(parts(&[1.0, bad], zeros), Err(QuantError::Range));
+        }
+    }
+}
+
+#[test]
+fn a_comparison_in_chunks_is_that_of_the_whole() {
+    let mut random = tercet_core::number::Random::new(5);
+    let mut draw = || random.below(20_001) as f32 / 7.0 - 1400.0;
+    // A chunk ends within a row, within the only one, and after several.
+    for (rows, cols) in [(3, 100_001), (1, 600_000), (300, 1_001)] {
+        let values: Vec<f32> = std::iter::repeat_with(&mut draw)
+            .take(rows * cols)
+            .collect();
+        for quantizer in [Quantizer::int8_affine().per_row(cols), Quantizer::bitnet()] {
+            let quantized = quantizer.quantize(&values).unwrap();
+            let whole = compare(&values, &quantized.restore()).unwrap();
+            assert_eq!(quantized.compare(&values).ok(), whole.finish());
+            let mut bad = values.clone();
+            bad[rows * cols - 2] = f32::NAN;
+            let index = bad.len() as u64 - 2;
+            assert_eq!(
+                quantized.compare(&bad),
+                Err(QuantError::NotFinite { index })
+            );
+        }
+    }
 }

@@ -11,7 +11,9 @@ use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
 
 use crate::arrays::lent;
+use crate::device;
 use crate::error::{raised, refused};
+use crate::watch::Watch;
 
 /// Clustered points.
 #[pyclass(frozen, module = "tercet")]
@@ -30,9 +32,12 @@ fn points(array: &PyReadonlyArray2<'_, f32>) -> PyResult<Points> {
 
 #[pymethods]
 impl KMeansFit {
-    /// Clusters the rows of `x`.
+    /// Clusters the rows of `x`. `on_step` gets the number of each step in its restart, and its inertia.
     #[new]
-    #[pyo3(signature = (x, clusters, *, restarts, max_iter, tolerance_ppm, seed, random, spherical, batch, weights, centroids))]
+    #[pyo3(signature = (
+        x, clusters, *, restarts, max_iter, tolerance_ppm, seed, random, spherical, batch, weights, centroids, engine,
+        on_step
+    ))]
     #[allow(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         py: Python<'_>,
@@ -47,11 +52,14 @@ impl KMeansFit {
         batch: Option<usize>,
         weights: Option<PyReadonlyArrayDyn<'_, u32>>,
         centroids: Option<PyReadonlyArray2<'_, f32>>,
+        engine: &str,
+        on_step: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let points = points(&x)?;
         let centroids = centroids.as_ref().map(self::points).transpose()?;
         let weights = weights.as_ref().map(crate::arrays::values).transpose()?;
-        let found = py.detach(|| {
+        let watch = Watch::new(on_step);
+        let found = watch.run(py, || {
             let mut kmeans = KMeans::new(clusters)
                 .restarts(restarts)
                 .max_iter(max_iter)
@@ -70,9 +78,12 @@ impl KMeansFit {
             if let Some(centroids) = &centroids {
                 kmeans = kmeans.centroids(centroids);
             }
-            kmeans.fit(&points)
+            let mut kmeans = kmeans.on_step(|step, inertia| {
+                watch.tell((step.step, inertia));
+            });
+            device::fit(engine, &mut kmeans, &points)
         });
-        found.map(Self).map_err(raised)
+        found.map(Self)
     }
 
     /// The cluster of each point: uint32.
@@ -103,6 +114,12 @@ impl KMeansFit {
     #[getter]
     fn iterations(&self) -> u32 {
         self.0.clustering.outcome.iterations
+    }
+
+    /// The engine that clustered the points.
+    #[getter]
+    fn engine(&self) -> &str {
+        &self.0.by.engine
     }
 
     /// The codes of the centroids, a row per cluster: int8.

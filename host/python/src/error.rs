@@ -4,7 +4,8 @@ use pyo3::PyErr;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use tercet_host::Error;
 
-/// `OSError` for files that cannot be read, `MemoryError`, `RuntimeError` for a failed engine, `ValueError` for the rest.
+/// `OSError` for files that cannot be read, `MemoryError`, `RuntimeError` for a failed engine, `ValueError` for the
+/// rest.
 pub(crate) fn raised(error: Error) -> PyErr {
     let sentence = error.to_string();
     match error {

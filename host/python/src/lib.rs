@@ -6,15 +6,22 @@
 mod arrays;
 mod blocks;
 mod cluster;
+mod device;
 mod error;
 mod files;
+mod gguf;
 mod index;
 mod model;
 mod quantize;
 mod train;
+mod verify;
+mod watch;
 
 /// The module `tercet._tercet`.
-#[pyo3::pymodule]
+///
+/// It needs no lock of the interpreter: its classes are frozen and `Sync`, which the compiler checks, and arguments are
+/// read without the lock in any case.
+#[pyo3::pymodule(gil_used = false)]
 mod _tercet {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
@@ -27,6 +34,8 @@ mod _tercet {
     #[pymodule_export]
     use super::files::{quantize_file, read, tensors};
     #[pymodule_export]
+    use super::gguf::{read_gguf, write_gguf};
+    #[pymodule_export]
     use super::index::Index;
     #[pymodule_export]
     use super::model::Model;
@@ -34,6 +43,8 @@ mod _tercet {
     use super::quantize::{Quantized, quantize};
     #[pymodule_export]
     use super::train::train;
+    #[pymodule_export]
+    use super::verify::verify;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -14,9 +14,10 @@ use tercet_host::parallel::Threads;
 use tercet_host::train::{Batches, Corpus, Preset, Tokens, TrainOptions, Trainer, vocabulary};
 
 use crate::error::{raised, refused};
+use crate::watch::Watch;
 
-/// Trains a model of a text and writes its GGUF file. `on_step` gets the number and the mean loss of each step, and ends
-/// the training if it returns `False`; Ctrl-C ends it without a file.
+/// Trains a model of a text and writes its GGUF file. `on_step` gets the number and the mean loss of each step, and
+/// ends the training if it returns `False`; Ctrl-C ends it without a file.
 #[pyfunction]
 #[pyo3(signature = (text, output, *, preset, steps, tokens, batch, seed, force, on_step))]
 #[allow(clippy::too_many_arguments, reason = "they are named in Python")]
@@ -36,7 +37,8 @@ pub(crate) fn train<'py>(
         .ok_or_else(|| refused(format_args!("no preset is called `{preset}`")))?;
     let out = Output::create(&output, [], force).map_err(raised)?;
     let dict = PyDict::new(py);
-    let (file, done, loss) = py.detach(|| {
+    let watch = Watch::new(on_step);
+    let (file, done, loss) = watch.run(py, || {
         let vocabulary = match tokens {
             0 => Vocabulary::bytes(),
             tokens => vocabulary(text, tokens),
@@ -71,22 +73,12 @@ pub(crate) fn train<'py>(
         let mut loss = f64::NAN;
         while trainer.steps() < steps {
             loss = trainer.step(&batches).map_err(raised)?.mean();
-            let goes_on = Python::attach(|py| {
-                py.check_signals()?;
-                match &on_step {
-                    Some(on_step) => {
-                        let said = on_step.bind(py).call1((trainer.steps(), loss))?;
-                        Ok::<_, PyErr>(said.is_none() || said.is_truthy()?)
-                    }
-                    None => Ok(true),
-                }
-            })?;
-            if !goes_on {
+            if !watch.tell((trainer.steps(), loss)) {
                 break;
             }
         }
         let file = trainer.export(Format::Tq2_0).map_err(raised)?;
-        Ok::<_, PyErr>((file, trainer.steps(), loss))
+        Ok((file, trainer.steps(), loss))
     })?;
     let mut out = out;
     out.write(&file).map_err(raised)?;

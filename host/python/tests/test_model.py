@@ -3,6 +3,7 @@ import signal
 import subprocess
 import threading
 
+import numpy as np
 import pytest
 import tercet
 
@@ -80,3 +81,60 @@ def test_what_is_no_model_is_refused_in_a_sentence(nano, tmp_path):
         model.generate("ROMEO:", temperature=-1.0)
     with pytest.raises(ValueError, match="this model takes 1 to"):
         model.generate("word " * 1000)
+    with pytest.raises(TypeError, match="heat"):
+        model.generate("ROMEO:", heat=1.0)
+
+
+def test_tokens_come_back(nano):
+    model = tercet.Model(nano)
+    for text in ["ROMEO:", "What's  in a name?\n", "naïve 東京 🙂", " ", ""]:
+        tokens = model.tokenize(text)
+        assert all(type(token) is int for token in tokens)
+        assert model.detokenize(tokens) == text
+        assert model.detokenize(np.array(tokens, dtype=np.int64)) == text
+    # A text of this model begins with a token of its own.
+    begin, *rest = model.tokenize("ROMEO:")
+    assert rest == model.tokenize("ROMEO:", ends=False)
+    assert model.detokenize([begin], special=True) == "<|bos|>" and model.detokenize([begin]) == ""
+    assert model.tokenize("<|bos|>", ends=False, special=True) == [begin]
+    assert len(model.tokenize("<|bos|>", ends=False)) > 1
+    written = model.write("ROMEO:", tokens=5)
+    assert model.detokenize(model.tokenize("ROMEO:") + written["tokens"]) == "ROMEO:" + written["text"]
+    for bad in [[-1], [1 << 32], [[1]], ["a"], [0.5], [None], 3]:
+        for use in [model.detokenize, model.logits]:
+            with pytest.raises(ValueError, match="whole numbers in one dimension"):
+                use(bad)
+    with pytest.raises(ValueError, match="token"):
+        model.detokenize([1 << 31])
+
+
+def test_logits_are_what_texts_are_drawn_from(nano):
+    model = tercet.Model(nano)
+    prompt = model.tokenize("ROMEO:")
+    written = model.write("ROMEO:", tokens=30)["tokens"]
+    # More rows than are evaluated at a time.
+    tokens = prompt + model.tokenize("The quality of mercy is not strain'd, it droppeth as the", ends=False)
+    each = model.logits(tokens, each=True)
+    assert each.dtype == np.float32 and each.shape[0] == len(tokens) and np.isfinite(each).all()
+    assert np.array_equal(model.logits(tokens), each[-1])
+    assert np.array_equal(model.logits(tokens[:5]), each[4])
+    for count in range(3):
+        assert model.logits(prompt + written[:count]).argmax() == written[count]
+    long = (tokens * 10)[: model.context]
+    assert model.logits(long, each=True).shape == (model.context, each.shape[1])
+    for bad, words in [([], "0 tokens"), ([0] * (model.context + 1), "129 tokens are given"), ([1 << 30], "token")]:
+        with pytest.raises(ValueError, match=words):
+            model.logits(bad)
+
+
+def test_perplexity_is_that_of_the_logits(nano):
+    model = tercet.Model(nano)
+    text = "The quality of mercy is not strain'd"
+    tokens = model.tokenize(text)
+    if model.evaluate(text)["count"] == len(tokens):
+        # The windows add the token that begins a text.
+        tokens = [tokens[0], *tokens]
+    rows, following = model.logits(tokens, each=True).astype(float)[:-1], tokens[1:]
+    costs = np.log(np.exp(rows).sum(axis=1)) - rows[np.arange(len(following)), following]
+    assert model.perplexity(text) == pytest.approx(np.exp(costs.mean()), rel=1e-4)
+    assert model.perplexity(text) == model.evaluate(text)["perplexity"]

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import tercet
@@ -18,12 +21,12 @@ def test_int8_is_what_numpy_computes(rng):
 
 
 @pytest.mark.parametrize("format", ["int8", "int8_affine", "int4", "ternary", "bitnet"])
-@pytest.mark.parametrize("rows", [True, False])
-def test_formats_lose_as_much_as_they_should(rng, format, rows):
+@pytest.mark.parametrize("axis", [0, None])
+def test_formats_lose_as_much_as_they_should(rng, format, axis):
     x = rng.normal(size=(16, 256)).astype(np.float32)
-    quantized = tercet.quantize(x, format, rows=rows)
+    quantized = tercet.quantize(x, format, axis=axis)
     assert quantized.format == format and quantized.shape == (16, 256)
-    assert quantized.scales.shape == quantized.zero_points.shape == ((16 if rows else 1),)
+    assert quantized.scales.shape == quantized.zero_points.shape == ((16 if axis == 0 else 1),)
     least = {"int8": 38, "int8_affine": 38, "int4": 12, "ternary": 7, "bitnet": 5}[format]
     assert quantized.compare(x)["sqnr_db"] > least
 
@@ -82,11 +85,14 @@ def test_nothing_leaks(rng):
     import resource
 
     x = rng.normal(size=(64, 64)).astype(np.float32)
+    half = x.astype(np.float16)
 
     def peak(calls):
         for _ in range(calls):
             quantized = tercet.quantize(x)
             quantized.codes, quantized.restore(), quantized.matvec(x)
+            blocks = tercet.quantize(half, "q8_0")
+            blocks.codes, blocks.scales, copy.copy(blocks), pickle.loads(pickle.dumps(blocks))
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     before = peak(1000)
@@ -99,7 +105,7 @@ def test_blocks_are_ggufs(rng, name):
     import gguf
 
     x = rng.normal(size=(6, 512)).astype(np.float32)
-    blocks = tercet.encode(x, name)
+    blocks = tercet.quantize(x, name)
     kind = gguf.GGMLQuantizationType[name.upper()]
     expected = gguf.quants.quantize(x, kind)
     assert np.array_equal(blocks.data, expected.reshape(-1))
@@ -110,13 +116,82 @@ def test_blocks_are_ggufs(rng, name):
     vectors[:, 0] = 127
     assert np.allclose(blocks.matvec(vectors), vectors @ restored.T, rtol=1e-4, atol=1e-2)
     if name.startswith("tq"):
-        better = tercet.encode(x, name, optimal=True).compare(x)
+        better = tercet.quantize(x, name, rule="optimal").compare(x)
         assert better["mse"] < blocks.compare(x)["mse"]
 
 
 def test_what_has_no_blocks_is_refused_in_a_sentence():
     with pytest.raises(ValueError, match="no whole blocks of 256"):
-        tercet.encode(np.ones((2, 255)), "tq2_0")
+        tercet.quantize(np.ones((2, 255)), "tq2_0")
     for name in ["q4_k", "q9"]:
-        with pytest.raises(ValueError, match=f"no format of blocks is called `{name}`"):
-            tercet.encode(np.ones(256), name)
+        with pytest.raises(ValueError, match=f"no format is called `{name}`; there are int8, .*, q8_0"):
+            tercet.quantize(np.ones(256), name)
+    with pytest.raises(ValueError, match="q8_0 has a scale in each block"):
+        tercet.quantize(np.ones(256), "q8_0", axis=None)
+    x = np.zeros((2, 256))
+    x[1, 7] = np.inf
+    with pytest.raises(ValueError, match=r"the value at \[1, 7\] is not finite"):
+        tercet.quantize(x, "tq2_0")
+
+
+@pytest.mark.parametrize("name", ["tq1_0", "tq2_0", "q2_0", "q4_0", "q5_0", "q8_0"])
+def test_blocks_are_codes_times_scales(rng, name):
+    x = rng.normal(size=(2, 3, 256)).astype(np.float32)
+    blocks = tercet.quantize(x, name)
+    codes, scales = blocks.codes, blocks.scales
+    assert codes.shape == x.shape and codes.dtype == np.int8 and scales.dtype == np.float32
+    assert scales.shape[:2] == (2, 3)
+    product = codes * np.repeat(scales, 256 // scales.shape[2], axis=2)
+    assert np.array_equal(product, blocks.restore()) and np.array_equal(product, tercet.dequantize(blocks))
+
+
+def test_blocks_with_a_minimum_have_no_codes_alone(rng):
+    for name in ["q4_1", "q5_1"]:
+        blocks = tercet.quantize(rng.normal(size=(2, 32)), name)
+        for missing in ["codes", "scales"]:
+            with pytest.raises(AttributeError, match=f"{name} adds a minimum"):
+                getattr(blocks, missing)
+    broken = tercet.Blocks("q8_0", (1, 32), np.full(34, 255, np.uint8))
+    for use in [broken.restore, lambda: broken.scales, lambda: broken.matvec(np.ones(32))]:
+        with pytest.raises(ValueError, match="scale"):
+            use()
+
+
+def test_rules_differ_as_they_should(rng):
+    x = rng.normal(size=(8, 256)).astype(np.float32)
+    errors = {rule: tercet.quantize(x, "ternary", rule=rule).error for rule in ["absmax", "absmean", "twn", "optimal"]}
+    assert errors["optimal"] <= errors["twn"] < errors["absmean"] < errors["absmax"]
+    assert tercet.quantize(x, "ternary").error == errors["optimal"]
+    assert tercet.quantize(x, "bitnet").error == errors["absmean"]
+    for name in ["tq1_0", "tq2_0", "q2_0"]:
+        ggml = tercet.quantize(x, name)
+        assert np.array_equal(ggml.data, tercet.quantize(x, name, rule="absmax").data)
+        assert tercet.quantize(x, name, rule="optimal").error < ggml.error
+    # absmean by hand, a scale per row and for all.
+    for axis in [0, None]:
+        found = tercet.quantize(x, "ternary", rule="absmean", axis=axis)
+        scales = np.abs(x.astype(float)).mean(axis=1 if axis == 0 else None, keepdims=True)
+        assert np.array_equal(found.codes, np.clip(np.rint(x / scales), -1, 1))
+    for name in ["int8", "int4", "q8_0"]:
+        with pytest.raises(ValueError, match=f"{name} has no rule"):
+            tercet.quantize(x, name, rule="optimal")
+    for name in ["ternary", "tq2_0"]:
+        with pytest.raises(ValueError, match="no rule is called `best`; there are absmax"):
+            tercet.quantize(x, name, rule="best")
+
+
+def test_rows_are_along_the_last_axis(rng, tmp_path):
+    x = rng.normal(size=(4, 3, 5)).astype(np.float32)
+    quantized = tercet.quantize(x, axis=0)
+    flat = tercet.quantize(x.reshape(12, 5))
+    assert quantized.codes.shape == x.shape and quantized.scales.shape == (12,)
+    assert np.array_equal(quantized.codes.reshape(12, 5), flat.codes)
+    assert tercet.quantize(x[0, 0]).scales.shape == tercet.quantize(3.0).scales.shape == (1,)
+    assert tercet.quantize(x, axis=None).scales.shape == (1,)
+    quantized.save(tmp_path / "m.gguf")
+    again = tercet.read_gguf(tmp_path / "m.gguf")[0]["weight"]
+    assert np.array_equal(again.restore(), quantized.restore())
+    assert np.array_equal(tercet.read(tmp_path / "m.gguf", "weight"), quantized.restore())
+    for axis in [1, -1, 2, "rows"]:
+        with pytest.raises(ValueError, match="it takes 0 .* or None"):
+            tercet.quantize(x, axis=axis)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tercet_core::model::Sampler;
+use tercet_core::model::{Row, Sampler};
 
 use super::tokenizer::{Encoding, Specials, Tokenizer};
 use super::{Cost, Generation, LanguageFile, RunOptions, View, Windows, generate, perplexity, run};
@@ -107,6 +107,59 @@ impl LanguageModel {
             |decoder| perplexity(decoder, &tokens, &windows, &bytes, &mut |_| ()),
         )?;
         Ok(cost)
+    }
+
+    /// Returns the logits after the last of `tokens`, or after each if `each` is true: a row of the vocabulary's size
+    /// per token. Takes one pass over the tokens.
+    ///
+    /// ```
+    /// use tercet_host::LanguageModel;
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu/models/nano.gguf");
+    /// let model = LanguageModel::open(path)?;
+    /// let each = model.logits(&[1, 2, 3], true)?;
+    /// let last = model.logits(&[1, 2, 3], false)?;
+    /// assert_eq!(each.len(), 3 * last.len());
+    /// assert!(each.ends_with(&last));
+    /// # Ok::<(), tercet_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Options`] for no tokens or more than the model's context takes; [`Error::Unsupported`] for a token that
+    /// the vocabulary does not have; [`Error::Memory`].
+    pub fn logits(&self, tokens: &[u32], each: bool) -> Result<Vec<f32>, Error> {
+        let mut view = View::of(&self.file)?;
+        let model = view.model(&self.file)?;
+        let is_ring = model.config().pattern.is_ring();
+        if tokens.is_empty() || (tokens.len() > self.context && !is_ring) {
+            return Err(Error::options(format!(
+                "{} tokens are given; this model takes 1 to {}",
+                tokens.len(),
+                self.context
+            )));
+        }
+        let options = RunOptions {
+            context: Some(u32::try_from(tokens.len()).unwrap_or(u32::MAX)),
+            ..RunOptions::default()
+        };
+        let engine = &mut Threads::default();
+        let (logits, _) = run(engine, &self.file, &model, &options, |decoder| {
+            if !each {
+                return Ok(decoder.prompt(0, tokens, &mut |_| ())?.to_vec());
+            }
+            let mut logits = Vec::new();
+            for chunk in tokens.chunks(decoder.chunk()) {
+                let row = |&token| Row {
+                    token,
+                    sequence: 0,
+                    logits: true,
+                };
+                let rows: Vec<Row> = chunk.iter().map(row).collect();
+                logits.extend_from_slice(decoder.step(&rows)?);
+            }
+            Ok(logits)
+        })?;
+        Ok(logits)
     }
 
     fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
