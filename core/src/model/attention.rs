@@ -24,6 +24,7 @@ use super::sequence::Sequence;
 use crate::arch;
 use crate::number::exp2_neg;
 use crate::number::round::nearest_f32;
+use crate::train::rows::{each_row, each_row_mut};
 
 /// Largest number of values of a head: 512 · 32,512 · 127 fits 31 bits.
 pub const MAX_HEAD: usize = 512;
@@ -338,8 +339,8 @@ pub trait HeadProducts: Copy {
         }
     }
 
-    /// Adds Σ w · v of a page, times 2^`shift`, to each sum. w is a weight of at most 32,767, v a value at its
-    /// position. Exact. O(64 · values of a head).
+    /// Adds Σ w · v of a page, times 2^`shift`, to each sum. w is a weight of magnitude at most 32,767, v a value at
+    /// its position. Exact. O(64 · values of a head).
     #[inline(always)]
     fn values(
         self,
@@ -361,6 +362,31 @@ pub trait HeadProducts: Copy {
             PageCodes::Wide(values) => {
                 let product = |w, v| i64::from(w * i32::from(v));
                 page_sums(weights, values, product, shift, sums);
+            }
+        }
+    }
+
+    /// Writes Σᵢ wᵢₜ · rᵢⱼ to element j of row t of `sums`, for gradients. Weights have a row of `stride` elements for
+    /// each i, whole numbers of 16 bits, of which those of the rows of `sums` count. Values have a row r for each i,
+    /// `apart` elements from the next, and `sums` rows of `len`. The sums fit 31 bits. O(rows · sums).
+    #[inline(always)]
+    fn outer<V: Copy + Into<i32>>(
+        self,
+        (weights, stride): (&[f32], usize),
+        (values, apart): (&[V], usize),
+        (sums, len): (&mut [i32], usize),
+    ) {
+        sums.fill(0);
+        for (index, weights) in each_row(weights, stride).enumerate() {
+            let row = part(values, index.wrapping_mul(apart), len);
+            for (sums, &weight) in each_row_mut(sums, len).zip(weights) {
+                let weight = weight as i32;
+                if weight == 0 {
+                    continue;
+                }
+                for (sum, &value) in sums.iter_mut().zip(row) {
+                    *sum = sum.wrapping_add(weight.wrapping_mul(value.into()));
+                }
             }
         }
     }

@@ -86,7 +86,7 @@ pub mod gate;
 mod generator;
 mod layer;
 mod memory;
-mod nll;
+pub(crate) mod nll;
 mod norm;
 mod pass;
 mod rope;

@@ -23,6 +23,17 @@ pub const NLL_UNIT: i64 = 1 << 32;
 /// ```
 pub fn nll(logits: &[f32], token: usize) -> Option<i64> {
     let &own = logits.get(token)?;
+    let largest = largest(logits)?;
+    // Below 2³¹ · 2³².
+    let total = logits.iter().fold(0u64, |total, &logit| {
+        total.wrapping_add(u64::from(exp2_neg(steps(largest - logit))))
+    });
+    Some(cost(own, largest, total))
+}
+
+/// Returns the largest logit, or `None` if one is not finite.
+#[inline]
+pub(crate) fn largest(logits: &[f32]) -> Option<f32> {
     let mut largest = f32::NEG_INFINITY;
     for &logit in logits {
         if !logit.is_finite() {
@@ -32,11 +43,13 @@ pub fn nll(logits: &[f32], token: usize) -> Option<i64> {
             largest = logit;
         }
     }
-    // Below 2³¹ · 2³².
-    let total = logits.iter().fold(0u64, |total, &logit| {
-        total.wrapping_add(u64::from(exp2_neg(steps(largest - logit))))
-    });
+    Some(largest)
+}
+
+/// Returns [`nll`] from the token's logit, the largest one and Σ.
+#[inline]
+pub(crate) fn cost(own: f32, largest: f32, total: u64) -> i64 {
     let below = f64::from(largest) - f64::from(own);
     let sum = below + (log2(total as f64) - 31.0) * core::f64::consts::LN_2;
-    Some(half_even_f64(sum * NLL_UNIT as f64) as i64)
+    half_even_f64(sum * NLL_UNIT as f64) as i64
 }

@@ -1,6 +1,7 @@
 //! The gradient of the cross-entropy.
 
 use crate::model::gate::steps;
+use crate::model::nll;
 use crate::number::exp2_neg;
 
 /// Replaces the logits of a row by the gradient of −ln of the target's probability. Returns this cost in units of
@@ -18,20 +19,20 @@ use crate::number::exp2_neg;
 /// assert_eq!(logits, [0.25, 0.25, -0.75, 0.25]);
 /// ```
 pub fn loss(logits: &mut [f32], target: usize) -> Option<i64> {
-    let cost = crate::model::nll(logits, target)?;
-    let largest = logits.iter().fold(
-        f32::NEG_INFINITY,
-        |most, &logit| if logit > most { logit } else { most },
-    );
-    let total = logits.iter().fold(0u64, |total, &logit| {
-        total.wrapping_add(u64::from(exp2_neg(steps(largest - logit))))
-    });
-    let total = total as f32;
+    let &own = logits.get(target)?;
+    let largest = nll::largest(logits)?;
+    let mut total = 0u64;
     for logit in logits.iter_mut() {
-        *logit = exp2_neg(steps(largest - *logit)) as f32 / total;
+        let power = exp2_neg(steps(largest - *logit));
+        total = total.wrapping_add(u64::from(power));
+        *logit = power as f32;
+    }
+    let sum = total as f32;
+    for logit in logits.iter_mut() {
+        *logit /= sum;
     }
     if let Some(own) = logits.get_mut(target) {
         *own -= 1.0;
     }
-    Some(cost)
+    Some(nll::cost(own, largest, total))
 }

@@ -31,6 +31,7 @@ pub(in crate::simd) static SET: Set = Set {
         palettes: Some(&palette::KERNELS),
         peak: &peak::KERNELS,
         search: &search::KERNELS,
+        train: &super::train::AVX512_VNNI,
         ..super::avx512::SET.kernels
     },
 };

@@ -69,8 +69,8 @@ macro_rules! rooms {
 }
 
 rooms! {
-    little: 2 pages of 256 codes and 128 scales, 10 rows of 8 and 4 values, 645 floats, 20 bytes, 324 ints, 512 longs;
-    long: 3 pages of 3072 codes and 256 scales, 130 rows of 96 and 48 values, 24640 floats, 1536 bytes, 4824 ints, 9216 longs;
+    little: 2 pages of 256 codes and 128 scales, 10 rows of 8 and 4 values, 645 floats, 20 bytes, 324 ints, 516 longs;
+    long: 3 pages of 3072 codes and 256 scales, 130 rows of 96 and 48 values, 24640 floats, 1536 bytes, 4824 ints, 9240 longs;
 }
 
 pub(super) fn run_engine<E: TrainEngine>(

@@ -192,7 +192,7 @@ fn gradients<E: TrainEngine>(
         floats: &mut [0.0; 8448],
         bytes: &mut [0; 5248],
         ints: &mut [0; 704],
-        longs: &mut [0; 512],
+        longs: &mut [0; 516],
     };
     let caches = (&mut cache, &mut sequences[..]);
     let model = (model, &transposed);

@@ -22,7 +22,7 @@ use scratch::SplitScratch;
 use super::linear::GROUP;
 use super::power::{self, ATTENTION_CEILING, ATTENTION_FLOOR, FREE_FLOOR, exponent, two_to};
 use super::rows::{each_row, each_row_mut};
-use crate::model::attention::{Attention, HeadProducts};
+use crate::model::attention::{Attention, HeadProducts, MAX_HEAD};
 use crate::model::{PAGE, PageCodes};
 use crate::number::lanes::LANES;
 use crate::number::root::sqrt_f32;
@@ -127,10 +127,10 @@ impl Head<'_, '_, '_, '_> {
             let rows = first..job.length.min(first.saturating_add(GROUP));
             for head in first_head..first_head.saturating_add(group) {
                 within &= self.powers(products, head, rows.clone(), room);
-                within &= self.values(head, rows.clone(), room);
-                within &= self.scores(head, rows.clone(), room);
-                within &= self.queries(head, rows.clone(), room, gradients.queries);
-                within &= self.keys(head, rows.clone(), room);
+                within &= self.values(products, head, rows.clone(), room);
+                within &= self.scores(products, head, rows.clone(), room);
+                within &= self.queries(products, head, rows.clone(), room, gradients.queries);
+                within &= self.keys(products, head, rows.clone(), room);
             }
         }
         let width = kv_heads.wrapping_mul(self.len());
@@ -213,8 +213,9 @@ impl Head<'_, '_, '_, '_> {
 
     /// Adds to the gradients of values.
     #[inline(always)]
-    fn values(
+    fn values<P: HeadProducts>(
         &self,
+        products: P,
         head: usize,
         rows: core::ops::Range<usize>,
         room: &mut SplitScratch<'_>,
@@ -244,18 +245,19 @@ impl Head<'_, '_, '_, '_> {
                 *code = power::code(d * factor, two_to(-exponent));
             }
         }
-        let end = rows.end;
-        room.partial.fill(0);
-        let powers = each_row(room.powers, self.padded());
-        for ((position, powers), codes) in rows.zip(powers).zip(each_row(room.codes, len)) {
-            let partial = each_row_mut(room.partial, len);
-            for (&p, partial) in powers.iter().zip(partial).take(position.wrapping_add(1)) {
-                let p = (p as i32 >> 9).min(32_767);
-                for (sum, &code) in partial.iter_mut().zip(codes) {
-                    *sum = sum.wrapping_add(p.wrapping_mul(i32::from(code)));
-                }
+        let (padded, count, end) = (self.padded(), rows.len(), rows.end);
+        let powers = each_row(room.powers, padded).take(count);
+        for (powers, weights) in powers.zip(each_row_mut(room.scores, padded)) {
+            // Powers of later positions of the page are 0.
+            for (weight, &p) in weights.iter_mut().zip(powers).take(end) {
+                *weight = (p as i32 >> 9).min(32_767) as f32;
             }
         }
+        let weights = room.scores.get(..count.wrapping_mul(padded));
+        let weights = (weights.unwrap_or_default(), padded);
+        let sums = room.partial.get_mut(..end.wrapping_mul(len));
+        let sums = (sums.unwrap_or_default(), len);
+        products.outer(weights, (room.codes, len), sums);
         let sums = each_row_mut(room.values, len).zip(each_row(room.partial, len));
         for (sums, partial) in sums.take(end) {
             for ((sum, &partial), &exponent) in
@@ -269,14 +271,18 @@ impl Head<'_, '_, '_, '_> {
 
     /// Writes the gradients of scores.
     #[inline(always)]
-    fn scores(
+    fn scores<P: HeadProducts>(
         &self,
+        products: P,
         head: usize,
         rows: core::ops::Range<usize>,
         room: &mut SplitScratch<'_>,
     ) -> bool {
         let (len, padded) = (self.len(), self.padded());
         let mut within = true;
+        let kind = self.job.attention.cache.shape().kind;
+        // The codes of a row in 16 bits, as products take them.
+        let mut wide = [0; MAX_HEAD];
         let powers = each_row(room.powers, padded).zip(room.totals.iter());
         let Some(codes) = room.codes.get_mut(..len) else {
             return false;
@@ -290,22 +296,33 @@ impl Head<'_, '_, '_, '_> {
                 continue;
             };
             let whole = dot_floats(codes, self.of(self.job.out, position, head)) * unit;
+            let query = wide.get_mut(..len).unwrap_or_default();
+            for (to, &code) in query.iter_mut().zip(codes.iter()) {
+                *to = code.into();
+            }
             for (first, page) in self.pages(position) {
                 let (values, scales) =
                     self.job
                         .attention
                         .cache
                         .values(page, self.job.attention.layer, self.kv);
-                let PageCodes::Narrow(values) = values else {
+                let PageCodes::Narrow(_) = values else {
                     return false;
                 };
-                let scores = scores.get_mut(first..).unwrap_or_default().iter_mut();
-                let powers = powers.get(first..).unwrap_or_default();
-                let values = each_row(values, len).zip(scales);
+                let page = scores.get_mut(first..).unwrap_or_default();
                 let left = position.wrapping_sub(first).wrapping_add(1);
-                for ((score, &p), (value, &scale)) in scores.zip(powers).zip(values).take(left) {
-                    let gradient = dot(codes, value) as f32 * (unit * scale);
-                    *score = (p / total) * (gradient - whole);
+                let Some((page, later)) = page.split_at_mut_checked(left.min(page.len())) else {
+                    return false;
+                };
+                let page = page.get_mut(..left.min(PAGE as usize)).unwrap_or_default();
+                products.scores(kind, (query, unit), (values, scales, 0), page);
+                let powers = powers.get(first..).unwrap_or_default();
+                for (score, &p) in page.iter_mut().zip(powers) {
+                    *score = (p / total) * (*score - whole);
+                }
+                // Products of the group take later positions of the page too.
+                if page.len() < PAGE as usize {
+                    later.fill(0.0);
                 }
             }
         }
@@ -314,8 +331,9 @@ impl Head<'_, '_, '_, '_> {
 
     /// Writes the gradients of a group's queries.
     #[inline(always)]
-    fn queries(
+    fn queries<P: HeadProducts>(
         &self,
+        products: P,
         head: usize,
         rows: core::ops::Range<usize>,
         room: &mut SplitScratch<'_>,
@@ -325,37 +343,37 @@ impl Head<'_, '_, '_, '_> {
         let inverse = 1.0 / sqrt_f32(len as f32);
         let mut within = true;
         let (cache, layer) = (self.job.attention.cache, self.job.attention.layer);
+        // Exponents are computed later.
+        let Some(codes) = room.by_key.first_chunk_mut() else {
+            return false;
+        };
         for (position, scores) in rows.zip(each_row(room.scores, self.padded())) {
-            let keys = || {
-                self.pages(position).flat_map(|(first, page)| {
-                    let (keys, scales) = cache.keys(page, layer, self.kv);
-                    let keys = match keys {
-                        PageCodes::Narrow(keys) => keys,
-                        PageCodes::Wide(_) => &[],
-                    };
-                    let scores = scores.get(first..).unwrap_or_default();
-                    let left = position.wrapping_sub(first).wrapping_add(1);
-                    scores
-                        .iter()
-                        .zip(scales)
-                        .zip(each_row(keys, len))
-                        .take(left)
-                })
-            };
-            let most = keys().fold(0, |most, ((&score, &scale), _)| {
-                bits::magnitude(score * scale).max(most)
-            });
+            let mut most = 0;
+            for (first, page) in self.pages(position) {
+                let (_, scales) = cache.keys(page, layer, self.kv);
+                let left = position.wrapping_sub(first).wrapping_add(1);
+                let scores = scores.get(first..).unwrap_or_default();
+                for (&score, &scale) in scores.iter().zip(scales).take(left) {
+                    most = bits::magnitude(score * scale).max(most);
+                }
+            }
             let Some(exponent) = exponent(most, FREE_FLOOR) else {
                 within = false;
                 continue;
             };
             let factor = two_to(-exponent);
-            room.by_column.fill(0);
-            for ((&score, &scale), key) in keys() {
-                let code = i32::from(power::code(score * scale, factor));
-                for (sum, &key) in room.by_column.iter_mut().zip(key) {
-                    *sum = sum.wrapping_add(code.wrapping_mul(i32::from(key)));
+            room.query.fill(0);
+            for (first, page) in self.pages(position) {
+                let (keys, scales) = cache.keys(page, layer, self.kv);
+                // Later positions of the page count 0 times.
+                codes.fill(0);
+                let left = position.wrapping_sub(first).wrapping_add(1);
+                let scores = scores.get(first..).unwrap_or_default();
+                let each = codes.iter_mut().zip(scores).zip(scales).take(left);
+                for ((code, &score), &scale) in each {
+                    *code = power::code(score * scale, factor).into();
                 }
+                products.values(cache.shape().kind, codes, keys, 0, room.query);
             }
             let factor = two_to(exponent) * inverse;
             let at = self
@@ -363,7 +381,7 @@ impl Head<'_, '_, '_, '_> {
                 .wrapping_mul(self.job.attention.heads)
                 .wrapping_add(head);
             let out = out.get_mut(at.wrapping_mul(len)..).unwrap_or_default();
-            for (out, &sum) in out.iter_mut().zip(room.by_column.iter()) {
+            for (out, &sum) in out.iter_mut().zip(room.query.iter()) {
                 *out = sum as f32 * factor;
             }
         }
@@ -372,14 +390,15 @@ impl Head<'_, '_, '_, '_> {
 
     /// Adds to the gradients of keys.
     #[inline(always)]
-    fn keys(
+    fn keys<P: HeadProducts>(
         &self,
+        products: P,
         head: usize,
         rows: core::ops::Range<usize>,
         room: &mut SplitScratch<'_>,
     ) -> bool {
         let (len, padded) = (self.len(), self.padded());
-        let end = rows.end;
+        let (count, end) = (rows.len(), rows.end);
         let attention = &self.job.attention;
         let scale_of = |position: usize| {
             let at = self
@@ -392,7 +411,7 @@ impl Head<'_, '_, '_, '_> {
         room.by_key.fill(0);
         for (position, scores) in rows.clone().zip(each_row(room.scores, padded)) {
             let scale = scale_of(position);
-            let scores = scores.iter().take(position.wrapping_add(1));
+            let scores = scores.iter().take(end);
             for (most, &score) in room.by_key.iter_mut().zip(scores) {
                 *most = (*most).max(bits::magnitude(score * scale) as i32);
             }
@@ -400,20 +419,23 @@ impl Head<'_, '_, '_, '_> {
         for most in room.by_key.iter_mut().take(end) {
             within &= to_exponent(most);
         }
-        room.partial.fill(0);
-        for (position, scores) in rows.zip(each_row(room.scores, padded)) {
+        for (position, scores) in rows.clone().zip(each_row_mut(room.scores, padded)) {
             let scale = scale_of(position);
-            let query = self.of(attention.queries, position, head);
-            let sums = each_row_mut(room.partial, len).zip(room.by_key.iter());
-            for (&score, (sums, &exponent)) in
-                scores.iter().zip(sums).take(position.wrapping_add(1))
-            {
-                let code = i32::from(power::code(score * scale, two_to(-exponent)));
-                for (sum, &q) in sums.iter_mut().zip(query) {
-                    *sum = sum.wrapping_add(code.wrapping_mul(i32::from(q)));
-                }
+            for (score, &exponent) in scores.iter_mut().zip(room.by_key.iter()).take(end) {
+                *score = power::code(*score * scale, two_to(-exponent)).into();
             }
         }
+        let weights = room.scores.get(..count.wrapping_mul(padded));
+        let weights = (weights.unwrap_or_default(), padded);
+        let apart = attention.heads.wrapping_mul(len);
+        let first = self.row(rows.start).wrapping_mul(apart);
+        let queries = attention
+            .queries
+            .get(first.wrapping_add(head.wrapping_mul(len))..);
+        let queries = (queries.unwrap_or_default(), apart);
+        let sums = room.partial.get_mut(..end.wrapping_mul(len));
+        let sums = (sums.unwrap_or_default(), len);
+        products.outer(weights, queries, sums);
         let sums = each_row_mut(room.keys, len).zip(each_row(room.partial, len));
         for ((sums, partial), &exponent) in sums.zip(room.by_key.iter()).take(end) {
             for (sum, &partial) in sums.iter_mut().zip(partial) {
@@ -450,12 +472,4 @@ fn dot_floats(codes: &[i8], b: &[f32]) -> f32 {
         let _ = lanes.add_pairs(values, b, |value, b| value * b);
     }
     lanes.total()
-}
-
-/// Returns the dot product, which is below 2³¹ for the longest head.
-#[inline(always)]
-fn dot(a: &[i8], b: &[i8]) -> i32 {
-    a.iter().zip(b).fold(0, |sum: i32, (&a, &b)| {
-        sum.wrapping_add(i32::from(a).wrapping_mul(i32::from(b)))
-    })
 }

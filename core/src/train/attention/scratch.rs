@@ -42,7 +42,7 @@ impl ScratchLengths {
                 .saturating_add(group),
             bytes: group.saturating_mul(head),
             ints: codes.saturating_add(padded).saturating_add(head),
-            longs: codes.saturating_mul(2),
+            longs: codes.saturating_mul(2).saturating_add(head),
         }
     }
 }
@@ -50,14 +50,17 @@ impl ScratchLengths {
 /// The slices of a [`Scratch`], divided.
 pub(super) struct SplitScratch<'a> {
     pub(super) powers: &'a mut [f32],
+    /// Gradients of scores; weights of [`HeadProducts::outer`](crate::model::attention::HeadProducts::outer).
     pub(super) scores: &'a mut [f32],
     pub(super) totals: &'a mut [f32],
     pub(super) codes: &'a mut [i8],
     pub(super) partial: &'a mut [i32],
     /// Exponents of keys.
     pub(super) by_key: &'a mut [i32],
-    /// Exponents of values' columns; sums of queries.
+    /// Exponents of values' columns.
     pub(super) by_column: &'a mut [i32],
+    /// Sums of a query.
+    pub(super) query: &'a mut [i64],
     pub(super) keys: &'a mut [i64],
     pub(super) values: &'a mut [i64],
 }
@@ -75,6 +78,7 @@ impl<'a> SplitScratch<'a> {
         let (by_key, rest) = rest.split_at_mut_checked(padded)?;
         let by_column = rest.get_mut(..head)?;
         let (keys, rest) = scratch.longs.split_at_mut_checked(codes)?;
+        let (values, rest) = rest.split_at_mut_checked(codes)?;
         Some(Self {
             powers,
             scores,
@@ -84,7 +88,8 @@ impl<'a> SplitScratch<'a> {
             by_key,
             by_column,
             keys,
-            values: rest.get_mut(..codes)?,
+            values,
+            query: rest.get_mut(..head)?,
         })
     }
 }

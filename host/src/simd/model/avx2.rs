@@ -80,31 +80,38 @@ impl HeadProducts for Products {
         ) else {
             return PlainProducts.weights(largest, scores, scales, weigh);
         };
-        // 64 powers of at most 2²⁴.
-        let mut totals = [0u32; 8];
-        let mut most = [0f32; 8];
+        // SAFETY: the set runs here.
+        let mut sums = unsafe { (_mm256_setzero_si256(), _mm256_setzero_ps()) };
         let scales = scales.as_chunks::<8>().0;
         for (scores, scales) in scores.as_chunks_mut::<8>().0.iter_mut().zip(scales) {
-            // SAFETY: the set runs here.
-            let powers = unsafe { powers(largest, scores) };
-            for lane in 0..8 {
-                let is_left_out = scores[lane] == f32::NEG_INFINITY;
-                let weight = weigh(powers[lane], scales[lane]);
-                let weight = if is_left_out { 0.0 } else { weight };
-                scores[lane] = weight;
-                totals[lane] += powers[lane];
-                most[lane] = if weight > most[lane] {
-                    weight
-                } else {
-                    most[lane]
-                };
+            // SAFETY: as above; eight values are in each.
+            unsafe {
+                let before = _mm256_loadu_ps(scores.as_ptr());
+                let found = powers(largest, before);
+                let mut lanes = [0; 8];
+                _mm256_storeu_si256(lanes.as_mut_ptr().cast(), found);
+                for ((score, power), &scale) in scores.iter_mut().zip(lanes).zip(scales) {
+                    *score = weigh(power, scale);
+                }
+                let kept = _mm256_set1_ps(f32::NEG_INFINITY);
+                let kept = _mm256_cmp_ps::<_CMP_NEQ_UQ>(before, kept);
+                let weights = _mm256_and_ps(kept, _mm256_loadu_ps(scores.as_ptr()));
+                _mm256_storeu_ps(scores.as_mut_ptr(), weights);
+                // 64 powers of at most 2²⁴; the second operand, if one is NaN.
+                sums.0 = _mm256_add_epi32(sums.0, found);
+                sums.1 = _mm256_max_ps(weights, sums.1);
             }
         }
-        let total = totals.iter().sum::<u32>();
+        let (mut totals, mut most) = ([0u32; 8], [0f32; 8]);
+        // SAFETY: as above; eight values fit in each.
+        unsafe {
+            _mm256_storeu_si256(totals.as_mut_ptr().cast(), sums.0);
+            _mm256_storeu_ps(most.as_mut_ptr(), sums.1);
+        }
         let most = most
             .into_iter()
             .fold(0.0, |most, own| if own > most { own } else { most });
-        (total.into(), most)
+        (totals.iter().sum::<u32>().into(), most)
     }
 
     #[inline(always)]
@@ -171,11 +178,16 @@ const TABLE: [u32; 257] = {
 /// [attention](tercet_core::model::attention): 0 for −∞.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn powers(largest: f32, scores: &[f32; 8]) -> [u32; 8] {
-    // SAFETY: eight scores lie there.
-    let scores = unsafe { _mm256_loadu_ps(scores.as_ptr()) };
-    let below = _mm256_sub_ps(_mm256_set1_ps(largest), scores);
-    let x = _mm256_mul_ps(below, _mm256_set1_ps(std::f32::consts::LOG2_E));
+fn powers(largest: f32, scores: __m256) -> __m256i {
+    let value = exp2_neg_steps(_mm256_sub_ps(_mm256_set1_ps(largest), scores));
+    _mm256_srli_epi32::<7>(_mm256_add_epi32(value, _mm256_set1_epi32(64)))
+}
+
+/// Returns [`exp2_neg`] of core's [`steps`](tercet_core::model) of eight values of at least 0.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn exp2_neg_steps(x: __m256) -> __m256i {
+    let x = _mm256_mul_ps(x, _mm256_set1_ps(std::f32::consts::LOG2_E));
     // The second operand, if one is NaN.
     let x = _mm256_min_ps(x, _mm256_set1_ps(31.99));
     let u = _mm256_cvttps_epi32(_mm256_mul_ps(x, _mm256_set1_ps(1_048_576.0)));
@@ -196,12 +208,7 @@ fn powers(largest: f32, scores: &[f32; 8]) -> [u32; 8] {
     let curved = _mm256_mullo_epi32(_mm256_srli_epi32::<18>(high), bend);
     let curved = _mm256_mullo_epi32(curved, _mm256_set1_epi32(246));
     let both = _mm256_add_epi32(chord, _mm256_srli_epi32::<20>(curved));
-    let value = _mm256_srlv_epi32(_mm256_sub_epi32(high, both), _mm256_srli_epi32::<20>(u));
-    let value = _mm256_srli_epi32::<7>(_mm256_add_epi32(value, _mm256_set1_epi32(64)));
-    let mut powers = [0; 8];
-    // SAFETY: eight powers fit there.
-    unsafe { _mm256_storeu_si256(powers.as_mut_ptr().cast(), value) };
-    powers
+    _mm256_srlv_epi32(_mm256_sub_epi32(high, both), _mm256_srli_epi32::<20>(u))
 }
 
 /// Computes the scores of eight keys of bytes.
@@ -273,8 +280,8 @@ fn four(query: &[i16], scale: f32, keys: &[i16], scales: &[f32; 4], scores: &mut
 unsafe fn columns(weights: &[i32; 64], values: *const i8, len: usize) -> [i32; STEP] {
     let mut sums = [_mm256_setzero_si256(); 2];
     for (pair, weights) in weights.as_chunks::<2>().0.iter().enumerate() {
-        // Both are below 2¹⁵.
-        let both = weights[0] | weights[1] << 16;
+        // Both are below 2¹⁵; a gradient's have signs.
+        let both = weights[0] & 0xFFFF | weights[1] << 16;
         if both == 0 {
             continue;
         }

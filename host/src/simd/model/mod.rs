@@ -2,6 +2,8 @@
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 pub(super) mod avx2;
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+pub(super) mod gate;
 
 use tercet_core::model::Gate;
 use tercet_core::model::attention::Attention;
@@ -27,15 +29,6 @@ pub(super) const SCALAR: Steps = Steps {
     gate: |gate, x, up| gate.apply(x, up),
 };
 
-/// Does [`Gate::apply`] in vectors of 32 bytes, even if there are longer ones: its table look-ups are gathered value by
-/// value in any case, and the emulated processor that tests the sets with longer vectors (`.ci/amx`) cannot gather with
-/// the registers that they add.
-#[cfg(all(feature = "simd", target_arch = "x86_64"))]
-#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
-fn gate(gate: Gate, x: &mut [f32], up: &[f32]) {
-    gate.apply(x, up);
-}
-
 /// Defines the steps of a set, with its features.
 macro_rules! steps {
     ($name:ident, $features:literal) => {
@@ -54,7 +47,10 @@ macro_rules! steps {
                 attention.head_by(products, row, head, scores, sums, out);
             }
 
-            Steps { attend, gate }
+            Steps {
+                attend,
+                gate: gate::apply,
+            }
         };
     };
 }

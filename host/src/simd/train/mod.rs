@@ -1,6 +1,8 @@
 //! Steps of training: core's loops, compiled for each set, and the gradient of a matrix with a set's own products.
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+mod attention;
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod avx2;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod avx512;
@@ -46,13 +48,12 @@ type Attention = unsafe fn(
 /// Scratch for gradients of matrices.
 #[derive(Debug, Default)]
 pub(crate) struct GradientScratch {
-    /// Pairs of rows of input codes.
+    /// Codes of inputs, some rows to a lane.
     inputs: Vec<i32>,
-    /// Pairs of codes of gradients, for some outputs.
-    pairs: Vec<i32>,
-    /// Sums of some outputs.
-    sums: Vec<i64>,
-    partial: Vec<i32>,
+    /// Codes of gradients in such lanes, for some outputs.
+    gradients: Vec<i32>,
+    /// A row of zeros.
+    zeros: Vec<i8>,
 }
 
 /// Compiled for the target's baseline.
@@ -69,10 +70,10 @@ pub(super) const SCALAR: Steps = {
     }
 };
 
-/// Defines the steps of a set, with its features and the module of its products.
+/// Defines the steps of a set, with its features, its products of codes and those of pairs.
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 macro_rules! steps {
-    ($name:ident, $module:ident, $features:literal) => {
+    ($name:ident, $products:path, $pairs:path, $features:literal) => {
         pub(super) const $name: Steps = {
             #[target_feature(enable = $features)]
             fn weights(
@@ -81,7 +82,7 @@ macro_rules! steps {
                 room: &mut GradientScratch,
                 sums: &mut [i64],
             ) -> bool {
-                weights::gradient($module::Pairs::here(), dy, x, room, sums)
+                weights::gradient(<$products>::here(), dy, x, room, sums)
             }
 
             #[target_feature(enable = $features)]
@@ -113,7 +114,10 @@ macro_rules! steps {
                 scratch: &mut AttentionScratch<'_>,
                 out: &mut AttentionGradients<'_>,
             ) -> bool {
-                let products = super::model::avx2::Products::here();
+                let products = attention::GradientProducts {
+                    heads: super::model::avx2::Products::here(),
+                    pairs: <$pairs>::here(),
+                };
                 job.head_by(products, head, scratch, out)
             }
 
@@ -122,27 +126,33 @@ macro_rules! steps {
                 power_row,
                 power_row_wide,
                 norm,
-                gate,
+                gate: super::model::gate::gradient,
                 attention,
             }
         };
     };
 }
 
-/// Does [`train::gate`] in vectors of 32 bytes, for the reason given in [`super::model`].
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
-fn gate(gate: Gate, x: &mut [f32], up: &mut [f32], dh: &[f32]) {
-    train::gate(gate, x, up, dh);
-}
-
-#[cfg(all(feature = "simd", target_arch = "x86_64"))]
-steps!(AVX2, avx2, "avx2,bmi1,bmi2,fma,lzcnt,popcnt");
+steps!(
+    AVX2,
+    avx2::Products,
+    avx2::Products,
+    "avx2,bmi1,bmi2,fma,lzcnt,popcnt"
+);
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 steps!(
     AVX512,
-    avx512,
+    avx512::Pairs,
+    avx512::Pairs,
     "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,popcnt"
+);
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+steps!(
+    AVX512_VNNI,
+    avx512::Quads,
+    avx512::Pairs,
+    "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vnni,avx2,bmi1,bmi2,fma,lzcnt,popcnt"
 );
 
 impl super::Backend {
