@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ def taken(x: Any, name: str = "x") -> Taken:
     Tensors of PyTorch are taken as they are, without their gradients. Nothing is written to.
     """
     if not isinstance(x, np.ndarray):
+        if isinstance(x, (str, os.PathLike)):
+            raise ValueError(f"{name} is a {type(x).__name__}, not numbers; tercet.read returns the array of a file")
         try:
             is_elsewhere = _is_elsewhere(x)
             imported = None if is_elsewhere else _imported(x)
