@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The package for Python: its wheel in an environment with nothing else but NumPy, where the examples run; then its types, and its tests
-# beside NumPy, scikit-learn and gguf. Built as the tests of the workspace are; what is shipped is built by the workflow.
+# The package for Python: its wheel in an environment with nothing else but NumPy, where the examples run; then its
+# types, and its tests beside NumPy, scikit-learn and gguf, the notebooks among them. Built as the tests of the workspace
+# are; what is shipped is built by the workflow.
 . .ci/lib.sh
 
 python=${TERCET_PYTHON:-python3}
-"$python" -c 'import gguf, maturin, mypy, pytest, sklearn' 2>/dev/null || skip "no maturin, mypy, pytest, scikit-learn, gguf; .ci/references"
+"$python" -c 'import gguf, ipykernel, matplotlib, maturin, mypy, nbclient, pytest, sklearn' 2>/dev/null ||
+    skip "no maturin, mypy, pytest, scikit-learn, gguf, matplotlib, nbclient, ipykernel; .ci/references"
 folder=target/python
 rm -rf "$folder"
 mkdir -p "$folder/there"

@@ -7,7 +7,8 @@ use tercet_core::engine::{LinearEngine, QuantizeEngine};
 use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix, Table};
 use tercet_core::quant::{Groups, QuantError, int8, quantize};
 use tercet_core::scalar::{Scalar, Tensor};
-use tercet_host::language::Sampler;
+use tercet_host::language::tokenizer::Encoding;
+use tercet_host::language::{LanguageFile, RunOptions, Sampler, View, Windows, perplexity, run};
 use tercet_host::linear::ProductError;
 use tercet_host::parallel::{Threads, compare};
 use tercet_host::points::{Points, Values};
@@ -238,6 +239,49 @@ fn a_model_writes_what_microcontrollers_write() {
     let bits = model.evaluate(&board).unwrap().bits_per_byte();
     assert!((0.5..3.0).contains(&bits), "{bits}");
     assert!(LanguageModel::open(root.join("README.md")).is_err());
+}
+
+/// What `tercet perplexity` does: the text without the token that begins one, which each window begins with.
+#[test]
+fn a_model_scores_a_text_as_the_command_does() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/models/nano.gguf");
+    let model = LanguageModel::open(&path).unwrap();
+    let file = LanguageFile::open(&path).unwrap();
+    let mut view = View::of(&file).unwrap();
+    let inner = view.model(&file).unwrap();
+    let tokenizer = model.tokenizer();
+    let windows = Windows {
+        context: model.context(),
+        begin: tokenizer.vocabulary().bos(),
+        second_half: false,
+    };
+    assert!(windows.begin.is_some());
+    let bytes = |token| tokenizer.bytes(token);
+    let mercy = "The quality of mercy is not strain'd";
+    let encoding = Encoding {
+        ends: false,
+        ..Encoding::default()
+    };
+    for text in [mercy, "e", &mercy.repeat(20)] {
+        let tokens = tokenizer.encode(text.as_bytes(), encoding).unwrap();
+        let (expected, _) = run(
+            &mut Scalar,
+            &file,
+            &inner,
+            &RunOptions::default(),
+            |decoder| perplexity(decoder, &tokens, &windows, &bytes, &mut |_| ()),
+        )
+        .unwrap();
+        let cost = model.evaluate(text).unwrap();
+        assert_eq!(cost, expected);
+        assert_eq!(cost.count, tokens.len() as u64);
+        assert_eq!(cost.bytes, text.len() as u64);
+    }
+    // Printed by the command for a file of this text.
+    let cost = model.evaluate(mercy).unwrap();
+    assert_eq!((cost.count, cost.sum), (17, 200_187_049_060));
+    let refused = model.evaluate("").unwrap_err().to_string();
+    assert!(refused.contains("no token to predict"), "{refused}");
 }
 
 /// The engine's own form, as a check that the threads of a quantizer are the core's.

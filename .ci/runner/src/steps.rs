@@ -15,7 +15,7 @@ pub struct Step {
     pub early: bool,
     /// Whether it belongs to `quick`.
     pub quick: bool,
-    /// Whether another step runs it too, so that the whole run leaves it out.
+    /// Whether it runs only by name: another step runs it too, or a machine of the workflow does in less time.
     pub part: bool,
 }
 
@@ -104,10 +104,15 @@ pub fn all(boards: &[Board], targets: &[Target]) -> Vec<Step> {
     );
     add(TOOLS, &["runner", "desk"]);
     add("soak", &["soak", "soak:valgrind"]);
-    steps.push(Step {
-        part: true,
-        ..Step::new("references", HOST)
-    });
+    for (name, folder) in [
+        ("references", HOST),
+        ("wheel:aarch64-unknown-linux-gnu", CROSS),
+    ] {
+        steps.push(Step {
+            part: true,
+            ..Step::new(name, folder)
+        });
+    }
     for step in &mut steps {
         step.early = EARLY.contains(&&*step.name);
         step.quick = QUICK.contains(&&*step.name);
@@ -205,7 +210,9 @@ mod tests {
     fn quick_is_a_group_and_a_part_runs_only_by_name() {
         assert_eq!(chosen(&["quick"]).map(|quick| quick.len()), Ok(QUICK.len()));
         assert!(!chosen(&[]).is_ok_and(|all| all.contains(&"references".to_owned())));
-        assert_eq!(chosen(&["references"]).map(|part| part.len()), Ok(1));
+        for part in ["references", "wheel"] {
+            assert_eq!(chosen(&[part]).map(|part| part.len()), Ok(1));
+        }
     }
 
     #[test]

@@ -1,8 +1,12 @@
 import os
 import pathlib
+import signal
 
 import numpy as np
 import pytest
+
+# A shell starts what runs in its background with Ctrl-C ignored, and the tests of Ctrl-C would go on for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).parents[3]
 

@@ -1,5 +1,6 @@
 import array
 import ctypes
+import pathlib
 import sys
 import types
 
@@ -145,10 +146,11 @@ def test_what_is_no_array_of_the_processor_is_refused_in_a_sentence(whole):
                     lambda x: tercet.write_gguf("none.gguf", {"x": x})]:
             with pytest.raises(ValueError, match="is in the memory of a device; copy it"):
                 use(elsewhere)
-    for none, words in [(b"bytes", "not numbers"), ("text", "not numbers"), (None, "not numbers"),
+    for none, words in [(b"bytes", "not numbers"), ("points.csv", "is a str, not numbers; tercet.read returns"),
+                        (pathlib.Path("points.csv"), "is a .*Path, not numbers"), (None, "not numbers"),
                         ({}, "not numbers"), (whole.astype(complex), "not numbers"), ([[1], [1, 2]], "inhomogeneous"),
                         (np.zeros(3, dtype="datetime64[s]"), "not numbers"), (np.zeros(3, dtype="V2"), "not numbers"),
-                        (OnlyDlpack(np.array([object()])), "not taken by DLPack")]:
+                        (OnlyDlpack(np.array([object()])), "not taken as an array")]:
         for use in [tercet.quantize, tercet.quantize(whole).matvec, tercet.quantize(whole, "q8_0").compare]:
             with pytest.raises(ValueError, match=words):
                 use(none)

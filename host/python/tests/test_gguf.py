@@ -1,7 +1,8 @@
-import gguf
 import numpy as np
 import pytest
 import tercet
+
+gguf = pytest.importorskip("gguf")
 
 FORMATS = ["tq1_0", "tq2_0", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"]
 PLAIN = ["float64", "float32", "float16", "int64", "int32", "int16", "int8"]

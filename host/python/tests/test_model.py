@@ -64,8 +64,10 @@ def test_ctrl_c_ends_a_text(nano):
 
 def test_a_text_is_scored(nano):
     model = tercet.Model(nano)
-    found = model.evaluate("The quality of mercy is not strain'd,\nIt droppeth as the gentle rain")
-    assert 1 < found["perplexity"] < 500 and 0.5 < found["bits_per_byte"] < 4
+    # What the command prints for a file of this text.
+    found = model.evaluate("The quality of mercy is not strain'd")
+    assert (found["count"], found["sum"]) == (17, 200187049060)
+    assert round(found["perplexity"], 4) == 15.5140 and round(found["bits_per_byte"], 4) == 1.8679
     assert model.context == 128
 
 
@@ -130,11 +132,29 @@ def test_logits_are_what_texts_are_drawn_from(nano):
 def test_perplexity_is_that_of_the_logits(nano):
     model = tercet.Model(nano)
     text = "The quality of mercy is not strain'd"
+    # The token that begins a text is not predicted.
     tokens = model.tokenize(text)
-    if model.evaluate(text)["count"] == len(tokens):
-        # The windows add the token that begins a text.
-        tokens = [tokens[0], *tokens]
     rows, following = model.logits(tokens, each=True).astype(float)[:-1], tokens[1:]
     costs = np.log(np.exp(rows).sum(axis=1)) - rows[np.arange(len(following)), following]
-    assert model.perplexity(text) == pytest.approx(np.exp(costs.mean()), rel=1e-4)
-    assert model.perplexity(text) == model.evaluate(text)["perplexity"]
+    found = model.evaluate(text)
+    assert found["count"] == len(following) == 17
+    assert found["sum"] / 2**32 == pytest.approx(costs.sum(), rel=1e-6)
+    assert found["perplexity"] == model.perplexity(text) == pytest.approx(np.exp(costs.mean()), rel=1e-6)
+    assert found["bits_per_byte"] == pytest.approx(costs.sum() / np.log(2) / len(text), rel=1e-6)
+
+
+def test_a_score_is_the_commands(nano, command, tmp_path):
+    model = tercet.Model(nano)
+    text = "The quality of mercy is not strain'd,\nIt droppeth as the gentle rain from heaven\n"
+    # Of one window and of many.
+    for name, text in [("a", text), ("b", text * 30), ("c", "e")]:
+        (tmp_path / name).write_text(text)
+        said = subprocess.run(
+            [command, "perplexity", nano, tmp_path / name, "--json"], capture_output=True, check=True
+        )
+        report = json.loads(said.stdout)
+        found = model.evaluate(text)
+        assert found == {key: report[key] for key in found}
+    for use in [model.evaluate, model.perplexity]:
+        with pytest.raises(ValueError, match="no token to predict"):
+            use("")

@@ -1,12 +1,13 @@
 import copy
+import pathlib
 import pickle
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import tercet
-from sklearn.utils.estimator_checks import check_estimator
 
 # What scikit-learn expects and KMeans does not do, with the reason.
 UNLIKE = {
@@ -18,7 +19,19 @@ UNLIKE = {
 @pytest.mark.parametrize("estimator", [tercet.KMeans(), tercet.MiniBatchKMeans()])
 @pytest.mark.filterwarnings("ignore:Estimator .* does not inherit")
 def test_clusterings_are_estimators(estimator):
-    check_estimator(estimator, expected_failed_checks=UNLIKE, on_skip=None)
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    checks.check_estimator(estimator, expected_failed_checks=UNLIKE, on_skip=None)
+
+
+def test_the_readme_runs(tmp_path, monkeypatch, capsys):
+    root = pathlib.Path(__file__).parents[3]
+    (code,) = re.findall(r"```python\n(.*?)```", (root / "host/python/README.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    # Two steps tell as much as all.
+    exec(code.replace('"gpu/', f'"{root.as_posix()}/gpu/').replace("steps=100", "steps=2"), {})
+    written = {"weights.gguf", "points.csv", "w.gguf", "digits.gguf", "plays.gguf"}
+    assert {file.name for file in tmp_path.iterdir()} == written
+    assert "\n2 " in capsys.readouterr().out
 
 
 def test_info_names_this_machine():

@@ -102,8 +102,7 @@ def test_nothing_leaks(rng):
 
 @pytest.mark.parametrize("name", ["tq1_0", "tq2_0", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"])
 def test_blocks_are_ggufs(rng, name):
-    import gguf
-
+    gguf = pytest.importorskip("gguf")
     x = rng.normal(size=(6, 512)).astype(np.float32)
     blocks = tercet.quantize(x, name)
     kind = gguf.GGMLQuantizationType[name.upper()]

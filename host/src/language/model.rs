@@ -73,8 +73,9 @@ impl LanguageModel {
         }
     }
 
-    /// Measures how well the model predicts a text, in windows of its whole context. Returns the sum of the tokens'
-    /// costs, from which [`Cost::perplexity`] and [`Cost::bits_per_byte`] compute those figures. Lower is better.
+    /// Measures how well the model predicts a text, in windows of its whole context, as `tercet perplexity` does.
+    /// Returns the sum of the tokens' costs, from which [`Cost::perplexity`] and [`Cost::bits_per_byte`] compute those
+    /// figures. Lower is better.
     ///
     /// ```
     /// use tercet_host::LanguageModel;
@@ -87,9 +88,11 @@ impl LanguageModel {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Options`] for a text of too few tokens; those of [`run`].
+    /// [`Error::Options`] for a text without a token to predict: an empty one, and one of a single token if the model's
+    /// texts begin with no token of their own; those of [`run`].
     pub fn evaluate(&self, text: &str) -> Result<Cost, Error> {
-        let tokens = self.encode(text)?;
+        // Each window begins with the token that begins a text, the first one too.
+        let tokens = self.encode(text, false)?;
         let mut view = View::of(&self.file)?;
         let model = view.model(&self.file)?;
         let vocabulary = self.tokenizer.vocabulary();
@@ -98,6 +101,12 @@ impl LanguageModel {
             begin: vocabulary.bos().filter(|_| vocabulary.adds_bos()),
             second_half: false,
         };
+        if windows.scored(tokens.len()) == 0 {
+            return Err(Error::options(format!(
+                "the text has {} tokens, so there is no token to predict; give a longer text",
+                tokens.len()
+            )));
+        }
         let bytes = |token| self.tokenizer.bytes(token);
         let (cost, _) = run(
             &mut Threads::default(),
@@ -162,8 +171,12 @@ impl LanguageModel {
         Ok(logits)
     }
 
-    fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
-        let tokens = self.tokenizer.encode(text.as_bytes(), Encoding::default());
+    fn encode(&self, text: &str, ends: bool) -> Result<Vec<u32>, Error> {
+        let encoding = Encoding {
+            ends,
+            ..Encoding::default()
+        };
+        let tokens = self.tokenizer.encode(text.as_bytes(), encoding);
         tokens.map_err(Error::options)
     }
 }
@@ -266,7 +279,7 @@ impl Prompt<'_> {
             context,
         } = self.model;
         let context = *context;
-        let prompt = self.model.encode(self.text)?;
+        let prompt = self.model.encode(self.text, true)?;
         let mut view = View::of(file)?;
         let model = view.model(file)?;
         let is_ring = model.config().pattern.is_ring();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, NamedTuple
 
@@ -25,12 +26,21 @@ def taken(x: Any, name: str = "x") -> Taken:
     Tensors of PyTorch are taken as they are, without their gradients. Nothing is written to.
     """
     if not isinstance(x, np.ndarray):
-        _check_memory(x, name)
-        if hasattr(x, "requires_grad"):
-            x = x.detach()
-            if str(x.dtype) == "torch.bfloat16":
-                return Taken(np.asarray(x.view(sys.modules["torch"].int16)).view(np.uint16), True)
-        x = _imported(x, name)
+        if isinstance(x, (str, os.PathLike)):
+            raise ValueError(f"{name} is a {type(x).__name__}, not numbers; tercet.read returns the array of a file")
+        try:
+            is_elsewhere = _is_elsewhere(x)
+            imported = None if is_elsewhere else _imported(x)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            # Such as a sparse tensor; PyTorch's sentence says what helps.
+            raise ValueError(f"{name} is not taken as an array: {error}") from error
+        if imported is None:
+            raise ValueError(
+                f"{name} is in the memory of a device; copy it to the processor's first, as {name}.cpu() does"
+            )
+        x, is_bfloat16 = imported
+        if is_bfloat16:
+            return imported
     # Its kind first: to make the name takes longer than all of the rest.
     if x.dtype.kind == "V" and x.dtype.name == "bfloat16":
         return Taken(x.view(np.uint16), True)
@@ -55,24 +65,26 @@ def floats(x: Any, name: str = "x") -> NDArray[np.float32]:
 
 def widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
     """Returns the values of bfloat16 numbers, which are the upper halves of float32."""
-    return np.left_shift(bits, 16, dtype=np.uint32).view(np.float32)
+    # A shift of an array without dimensions is none.
+    return np.asarray(np.left_shift(bits, 16, dtype=np.uint32)).view(np.float32)
 
 
-def _check_memory(x: Any, name: str) -> None:
-    """Refuses an array in the memory of a device."""
+def _is_elsewhere(x: Any) -> bool:
+    """Returns whether an array is in the memory of a device."""
     device = getattr(x, "__dlpack_device__", None)
     if device is None:
-        is_elsewhere = hasattr(x, "__cuda_array_interface__")
-    else:
-        is_elsewhere = int(device()[0]) not in _PROCESSOR
-    if is_elsewhere:
-        raise ValueError(f"{name} is in the memory of a device; copy it to the processor's first, as {name}.cpu() does")
+        return hasattr(x, "__cuda_array_interface__")
+    return int(device()[0]) not in _PROCESSOR
 
 
-def _imported(x: Any, name: str) -> NDArray[Any]:
+def _imported(x: Any) -> Taken:
+    if hasattr(x, "requires_grad"):
+        x = x.detach()
+        # A view whose values are negated as they are read, which only PyTorch can do.
+        if hasattr(x, "resolve_neg"):
+            x = x.resolve_neg()
+        if str(x.dtype) == "torch.bfloat16":
+            return Taken(np.asarray(x.view(sys.modules["torch"].int16)).view(np.uint16), True)
     if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
-        try:
-            return np.from_dlpack(x)
-        except (BufferError, RuntimeError, TypeError) as error:
-            raise ValueError(f"{name} is not taken by DLPack: {error}") from error
-    return np.asarray(x)
+        return Taken(np.from_dlpack(x))
+    return Taken(np.asarray(x))

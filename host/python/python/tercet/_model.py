@@ -190,7 +190,19 @@ class Model:
             thread.join()
 
     def evaluate(self, text: str) -> _tercet.Cost:
-        """Measures how well the model predicts a text: a dict with ``perplexity`` and ``bits_per_byte``."""
+        """Measures how well the model predicts a text, as ``tercet perplexity`` does.
+
+        Returns
+        -------
+        dict
+            ``perplexity``, ``bits_per_byte``, the number ``count`` of scored tokens, and the ``sum`` of their costs in
+            units of 2**-32 nats, which is the same on every machine.
+
+        Raises
+        ------
+        ValueError
+            For a text without a token to predict, such as an empty one.
+        """
         return self._model.evaluate(text)
 
     def perplexity(self, text: str) -> float:
@@ -199,12 +211,12 @@ class Model:
         Raises
         ------
         ValueError
-            For a text of too few tokens.
+            For a text without a token to predict, such as an empty one.
         """
         return self.evaluate(text)["perplexity"]
 
     def tokenize(self, text: str, *, ends: bool = True, special: bool = False) -> list[int]:
-        """Returns the tokens of a text, as :meth:`generate` and :meth:`evaluate` take it.
+        """Returns the tokens of a text, as :meth:`generate` takes it. :meth:`evaluate` takes it without ``ends``.
 
         Parameters
         ----------
