@@ -121,7 +121,7 @@ def test_a_model_passes_unchanged(nano, tmp_path):
         key: field.contents() for key, field in b.fields.items() if not key.startswith("GGUF.")
     }
     assert all(np.array_equal(x.data, y.data) for x, y in zip(a.tensors, b.tensors))
-    texts = [tercet.Model(it).generate("ROMEO:", tokens=8) for it in (path, nano)]
+    texts = [tercet.Model(it).write("ROMEO:", tokens=8) for it in (path, nano)]
     assert texts[0] == texts[1]
 
 

@@ -29,7 +29,7 @@ def test_text_and_digest_are_the_commands(nano, command):
 def test_text_comes_in_pieces_and_may_be_ended(nano):
     model = tercet.Model(nano)
     pieces = []
-    text = model.generate("ROMEO:", tokens=30, on_text=pieces.append)
+    text = model.write("ROMEO:", tokens=30, on_text=pieces.append)["text"]
     assert "".join(pieces) == text and len(pieces) > 5
     few = []
 
@@ -37,19 +37,19 @@ def test_text_comes_in_pieces_and_may_be_ended(nano):
         few.append(piece)
         return len(few) < 3
 
-    assert model.generate("ROMEO:", tokens=30, on_text=end) == "".join(pieces[:3])
+    assert model.write("ROMEO:", tokens=30, on_text=end)["text"] == "".join(pieces[:3])
     with pytest.raises(ZeroDivisionError):
-        model.generate("ROMEO:", on_text=lambda piece: 1 / 0)
+        model.write("ROMEO:", on_text=lambda piece: 1 / 0)
 
 
 def test_text_is_iterated_over(nano):
     model = tercet.Model(nano)
-    text = model.generate("ROMEO:", tokens=20)
-    assert "".join(model.stream("ROMEO:", tokens=20)) == text
-    first = next(piece for piece in model.stream("ROMEO:", tokens=100_000))
+    text = model.write("ROMEO:", tokens=20)["text"]
+    assert "".join(model.generate("ROMEO:", tokens=20)) == text
+    first = next(piece for piece in model.generate("ROMEO:", tokens=100_000))
     assert text.startswith(first)
     with pytest.raises(ValueError, match="takes 1 to"):
-        list(model.stream("word " * 1000))
+        list(model.generate("word " * 1000))
 
 
 def test_ctrl_c_ends_a_text(nano):
@@ -58,7 +58,7 @@ def test_ctrl_c_ends_a_text(nano):
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         for _ in range(10_000):
-            model.generate("ROMEO:", tokens=100)
+            model.write("ROMEO:", tokens=100)
     timer.join()
 
 
@@ -80,11 +80,13 @@ def test_what_is_no_model_is_refused_in_a_sentence(nano, tmp_path):
         tercet.Model(cut)
     model = tercet.Model(nano)
     with pytest.raises(ValueError):
-        model.generate("ROMEO:", temperature=-1.0)
+        model.write("ROMEO:", temperature=-1.0)
     with pytest.raises(ValueError, match="this model takes 1 to"):
-        model.generate("word " * 1000)
+        model.write("word " * 1000)
     with pytest.raises(TypeError, match="heat"):
-        model.generate("ROMEO:", heat=1.0)
+        model.write("ROMEO:", heat=1.0)
+    with pytest.raises(TypeError, match="heat"):
+        list(model.generate("ROMEO:", heat=1.0))
 
 
 def test_tokens_come_back(nano):

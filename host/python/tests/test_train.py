@@ -17,7 +17,7 @@ def test_the_file_is_the_commands(tmp_path, command):
     arguments = ["train", "text.txt", "-o", "b.gguf", "--steps", "4", "--batch", "4", "--hold", "1e-6", "--json"]
     subprocess.run([command, *arguments, "--vocabulary", "512"], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "a.gguf").read_bytes() == (tmp_path / "b.gguf").read_bytes()
-    assert tercet.Model(tmp_path / "a.gguf").generate("It is", tokens=4)
+    assert tercet.Model(tmp_path / "a.gguf").write("It is", tokens=4)["text"]
 
 
 def test_training_is_ended_and_refused_in_a_sentence(tmp_path):

@@ -121,10 +121,10 @@ class Model:
         """Number of positions that the model was trained for."""
         return self._model.context
 
-    def generate(
-        self, prompt: str, *, on_text: Callable[[str], object] | None = None, **options: Unpack[Sampling]
-    ) -> str:
-        """Continues a text, and returns what is written: :meth:`stream` iterates over it as it comes.
+    def generate(self, prompt: str, **options: Unpack[Sampling]) -> Iterator[str]:
+        """Continues a text, and yields each piece as it comes: :meth:`write` returns all at once.
+
+        The text ends if the iterator is closed, as at the end of a loop that is left. Ctrl-C ends it too.
 
         Parameters
         ----------
@@ -139,30 +139,16 @@ class Model:
             Makes recent tokens less likely; 1 does not.
         seed : int, 0 by default
             The same seed draws the same text on every machine.
-        on_text : callable, optional
-            Gets each piece of text as it comes; ``False`` ends the text. Ctrl-C ends it too.
 
-        Returns
-        -------
+        Yields
+        ------
         str
 
         Raises
         ------
         ValueError
-            For an option out of its range, and a prompt with no tokens or more than ``context``; MemoryError.
-        """
-        return self.write(prompt, on_text=on_text, **options)["text"]
-
-    def write(
-        self, prompt: str, *, on_text: Callable[[str], object] | None = None, **options: Unpack[Sampling]
-    ) -> _tercet.Written:
-        """As :meth:`generate`, but returns a dict: ``text``, ``tokens``, ``ended`` and the ``digest`` of the logits."""
-        return self._model.generate(prompt, on_text=on_text, **options)
-
-    def stream(self, prompt: str, **options: Unpack[Sampling]) -> Iterator[str]:
-        """Continues a text as :meth:`generate` does, and yields each piece as it comes.
-
-        The text ends if the iterator is closed, as at the end of a loop that is left.
+            With the first piece, for an option out of its range, and a prompt with no tokens or more than ``context``;
+            MemoryError.
         """
         pieces: queue.SimpleQueue[str | BaseException | None] = queue.SimpleQueue()
         over = threading.Event()
@@ -173,7 +159,7 @@ class Model:
 
         def work() -> None:
             try:
-                self.generate(prompt, on_text=put, **options)
+                self.write(prompt, on_text=put, **options)
                 pieces.put(None)
             except BaseException as error:
                 pieces.put(error)
@@ -188,6 +174,24 @@ class Model:
         finally:
             over.set()
             thread.join()
+
+    def write(
+        self, prompt: str, *, on_text: Callable[[str], object] | None = None, **options: Unpack[Sampling]
+    ) -> _tercet.Written:
+        """Continues a text with the options of :meth:`generate`, and returns all of it.
+
+        Parameters
+        ----------
+        prompt : str
+        on_text : callable, optional
+            Gets each piece of text as it comes; ``False`` ends the text.
+
+        Returns
+        -------
+        dict
+            ``text``, its ``tokens``, ``ended`` if the model ended it, and the ``digest`` of the logits.
+        """
+        return self._model.generate(prompt, on_text=on_text, **options)
 
     def evaluate(self, text: str) -> _tercet.Cost:
         """Measures how well the model predicts a text, as ``tercet perplexity`` does.
