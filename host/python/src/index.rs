@@ -6,6 +6,10 @@ use pyo3::prelude::*;
 
 use crate::arrays::values;
 use crate::error::{raised, refused};
+use crate::watch::Watch;
+
+/// Multiplications of a part of a search.
+const PART: usize = 1 << 34;
 
 /// Rows of int8 codes, for the nearest ones to queries.
 #[pyclass(frozen, module = "tercet")]
@@ -56,9 +60,25 @@ impl Index {
         k: usize,
     ) -> PyResult<Hits<'py>> {
         let values = values(&queries)?;
-        let found = py
-            .detach(|| self.0.nearest_all(values, k))
-            .map_err(raised)?;
+        // Ctrl-C ends a search between parts of a fraction of a second.
+        let rows = self.0.len().saturating_mul(self.0.dims()).max(1);
+        let part = (PART / rows).max(64).saturating_mul(self.0.dims().max(1));
+        let watch = Watch::new(None);
+        let found = watch.run(py, || {
+            if values.len() <= part {
+                return self.0.nearest_all(values, k).map_err(raised);
+            }
+            let mut found = Vec::new();
+            for part in values.chunks(part) {
+                watch.tell(());
+                match self.0.nearest_all(part, k) {
+                    Ok(more) => found.extend(more),
+                    // An error names a query by its place among all of them.
+                    Err(_) => return self.0.nearest_all(values, k).map_err(raised),
+                }
+            }
+            Ok(found)
+        })?;
         let (count, all) = (found.len(), || found.iter().flatten());
         let scores = Array2::from_shape_vec((count, k), all().map(|hit| hit.score).collect());
         let rows = all().map(|hit| hit.index as i64).collect();

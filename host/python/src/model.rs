@@ -121,7 +121,13 @@ impl Model {
 
     /// Measures how well the model predicts a text: perplexity, bits per byte, and the sum that both come from.
     fn evaluate<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
-        let cost = py.detach(|| self.0.evaluate(text)).map_err(raised)?;
+        let watch = Watch::new(None);
+        let cost = watch.run(py, || {
+            let told = &mut |_| {
+                watch.tell(());
+            };
+            self.0.evaluate_with(text, told).map_err(raised)
+        })?;
         let dict = PyDict::new(py);
         dict.set_item("perplexity", cost.perplexity())?;
         dict.set_item("bits_per_byte", cost.bits_per_byte())?;

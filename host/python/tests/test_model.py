@@ -62,6 +62,15 @@ def test_ctrl_c_ends_a_text(nano):
     timer.join()
 
 
+def test_ctrl_c_ends_an_evaluation(nano):
+    model = tercet.Model(nano)
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.evaluate("The quality of mercy is not strain'd. " * 100_000)
+    timer.join()
+
+
 def test_a_text_is_scored(nano):
     model = tercet.Model(nano)
     # What the command prints for a file of this text.

@@ -37,3 +37,16 @@ def test_what_cannot_be_searched_is_refused_in_a_sentence(rng):
         tercet.Index(np.ones((2, 2)), "l3")
     with pytest.raises(ValueError):
         tercet.Index(np.ones(3))
+
+
+def test_many_queries_are_searched_part_by_part(rng):
+    rows = rng.normal(size=(50_000, 32)).astype(np.float32)
+    queries = rng.normal(size=(11_000, 32)).astype(np.float32)
+    index = tercet.Index(rows, "dot")
+    scores, found = index.search(queries, k=2)
+    for part in [slice(0, 50), slice(10_700, 10_800), slice(10_950, 11_000)]:
+        own_scores, own = index.search(queries[part], k=2)
+        assert (own == found[part]).all() and (own_scores == scores[part]).all()
+    queries[10_900, 3] = np.nan
+    with pytest.raises(ValueError, match=f"value {10_900 * 32 + 3} is not finite"):
+        index.search(queries, k=2)

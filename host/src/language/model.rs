@@ -91,6 +91,14 @@ impl LanguageModel {
     /// [`Error::Options`] for a text without a token to predict: an empty one, and one of a single token if the model's
     /// texts begin with no token of their own; those of [`run`].
     pub fn evaluate(&self, text: &str) -> Result<Cost, Error> {
+        self.evaluate_with(text, &mut |_| ())
+    }
+
+    /// Does [`LanguageModel::evaluate`], and calls `told` with the number of tokens of each window that is done.
+    ///
+    /// # Errors
+    /// Those of [`LanguageModel::evaluate`].
+    pub fn evaluate_with(&self, text: &str, told: &mut dyn FnMut(usize)) -> Result<Cost, Error> {
         // Each window begins with the token that begins a text, the first one too.
         let tokens = self.encode(text, false)?;
         let mut view = View::of(&self.file)?;
@@ -113,7 +121,7 @@ impl LanguageModel {
             &self.file,
             &model,
             &RunOptions::default(),
-            |decoder| perplexity(decoder, &tokens, &windows, &bytes, &mut |_| ()),
+            |decoder| perplexity(decoder, &tokens, &windows, &bytes, told),
         )?;
         Ok(cost)
     }
