@@ -23,6 +23,7 @@ reach! {
     <ModelError as From<QuantError>>::from,
     <Sampler as Default>::default,
     <PlainProducts as HeadProducts>::codes,
+    <PlainProducts as HeadProducts>::outer::<i8>,
     <PlainProducts as HeadProducts>::scores,
     <PlainProducts as HeadProducts>::values,
     Matrix::wide_sum_bits,
