@@ -16,13 +16,14 @@ use tercet_host::convert::{DequantizeOptions, FloatType};
 use tercet_host::dequantize;
 use tercet_host::engine::EngineError;
 use tercet_host::language::{
-    Architecture, LanguageFile, Parameters, RunOptions, View, Vocabulary, Windows, perplexity, run,
-    tiny,
+    Architecture, Extras, LanguageFile, Parameters, Role, RunOptions, View, Vocabulary, Windows,
+    perplexity, run, tiny,
 };
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
 use tercet_host::train::{
-    Batches, Corpus, TokenFile, TokenWriter, Tokens, TrainOptions, Trainer, Verdict, Watch,
+    Batches, Corpus, MemoryPlan, Profiled, RatePoint, RateTest, StepOperation, StepShare,
+    TokenFile, TokenWriter, Tokens, TrainOptions, Trainer, Verdict, Watch,
 };
 
 use crate::files::Folder;
@@ -602,4 +603,239 @@ fn options_that_cannot_be_are_refused() {
         ..PARAMETERS
     }));
     assert!(odd.contains("ffn_down"), "{odd}");
+}
+
+fn planned(options: &TrainOptions, workers: usize) -> MemoryPlan {
+    let corpus = corpus(options);
+    let run = (workers, false);
+    MemoryPlan::of(
+        Threads::alone(),
+        options,
+        &Vocabulary::bytes(),
+        &corpus,
+        run,
+    )
+    .unwrap()
+}
+
+/// That the sums are those of a run is a test of `growth.rs`, where nothing else allocates.
+#[test]
+fn a_plan_shows_what_parts_workers_and_recomputing_take() {
+    let options = TrainOptions {
+        parameters: Parameters {
+            block_count: 3,
+            ..PARAMETERS
+        },
+        ..options()
+    };
+    let plan = planned(&options, 1);
+    assert_eq!((plan.batch, plan.micro, plan.workers), (4, 4, 1));
+    assert_eq!((plan.best, plan.checkpoint), (0, 0));
+    let two = planned(&options, 2);
+    assert_eq!(two.kept() - plan.kept(), plan.sums + plan.activations);
+    let one = TrainOptions {
+        micro: 1,
+        ..options
+    };
+    let one = planned(&one, 1);
+    assert!(one.activations < plan.activations / 2 && one.sums == plan.sums);
+    let twice = TrainOptions {
+        recompute: true,
+        ..options
+    };
+    assert!(planned(&twice, 1).activations < plan.activations);
+    // A part is at most the batch.
+    let large = TrainOptions {
+        micro: 100,
+        ..options
+    };
+    assert_eq!(planned(&large, 1), plan);
+    let waits = Watch {
+        patience: Some(1),
+        ..options.watch
+    };
+    let waits = TrainOptions {
+        watch: waits,
+        ..options
+    };
+    assert_eq!(planned(&waits, 1).best, plan.weights);
+    // What a run is refused for, its plan is too.
+    let none = TrainOptions {
+        batch: 0,
+        ..options
+    };
+    let (corpus, vocabulary, engine) = (corpus(&options), Vocabulary::bytes(), Threads::alone());
+    let refusal = |options, workers| {
+        let run = (workers, false);
+        let refused = MemoryPlan::of(engine, options, &vocabulary, &corpus, run);
+        refused.unwrap_err().to_string()
+    };
+    assert!(refusal(&none, 1).contains("at least 1"));
+    assert!(refusal(&options, 0).contains("a worker at least"));
+}
+
+#[test]
+fn the_largest_batch_is_the_last_that_fits() {
+    let (options, vocabulary) = (options(), Vocabulary::bytes());
+    let corpus = corpus(&options);
+    let largest = |(parts, workers), budget| {
+        let run = (parts, workers, true);
+        MemoryPlan::largest(
+            Threads::alone(),
+            &options,
+            &vocabulary,
+            &corpus,
+            run,
+            budget,
+        )
+    };
+    let of = |micro, parts, workers| {
+        let options = TrainOptions {
+            micro,
+            batch: micro * parts,
+            ..options
+        };
+        let run = (workers, true);
+        MemoryPlan::of(Threads::alone(), &options, &vocabulary, &corpus, run).unwrap()
+    };
+    for (parts, workers, micro) in [(1, 1, 5), (3, 2, 7), (2, 4, 100)] {
+        let plan = of(micro, parts, workers.min(parts));
+        let next = of(micro + 1, parts, workers.min(parts)).total();
+        for budget in [plan.total(), next - 1] {
+            let found = largest((parts, workers), budget as u64).unwrap();
+            assert_eq!(found, plan, "{parts} parts, {budget} bytes");
+        }
+    }
+    // Sums have room for 2^13 groups of 64 tokens.
+    let all = largest((2, 2), u64::MAX).unwrap();
+    assert_eq!((all.batch, all.micro), (1 << 13, 1 << 12));
+    let needed = of(1, 2, 2).total();
+    let refused = largest((2, 2), needed as u64 - 1).unwrap_err().to_string();
+    assert!(
+        refused.contains(&format!("needs {needed} bytes")),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_profile_adds_up_and_changes_no_bit() {
+    let options = TrainOptions {
+        parameters: Parameters {
+            block_count: 2,
+            ..PARAMETERS
+        },
+        micro: 1,
+        ..options()
+    };
+    let expected = file(vec![Threads::alone()], &options);
+    let all = Parameters::tensors(&options.parameters, Extras::default());
+    let weights = |role| {
+        let all = all.iter().filter(move |slot| slot.role == role);
+        all.map(|slot| slot.values() as u64).sum::<u64>()
+    };
+    let tokens = options.steps * (options.batch * options.context()) as u64;
+    let matrices = tokens * weights(Role::Matrix);
+    for (workers, recompute) in [(1, false), (2, true)] {
+        let options = TrainOptions {
+            recompute,
+            ..options
+        };
+        let mut trainer = begun(vec![Profiled::new(Threads::alone()); workers], &options);
+        assert_eq!(trainer.profile().steps, 0);
+        go(&mut trainer, &corpus(&options), &options, options.steps);
+        assert!(trainer.file() == expected, "{workers} workers");
+        let profile = trainer.profile();
+        assert_eq!((profile.steps, profile.workers), (3, workers));
+        let of = |operation| {
+            let mut shares = profile.shares.iter();
+            shares.find(|share| share.operation == operation).copied()
+        };
+        let products = |operation| of(operation).unwrap().multiply_adds;
+        let forwards = matrices * if recompute { 2 } else { 1 };
+        assert_eq!(products(StepOperation::Products), forwards);
+        assert_eq!(products(StepOperation::InputGradients), matrices);
+        assert_eq!(products(StepOperation::MatrixGradients), matrices);
+        // Forwards, of the matrix, and of the inputs with 16 bits.
+        let head = 4 * tokens * weights(Role::Embedding);
+        assert_eq!(products(StepOperation::Head), head);
+        for operation in [
+            StepOperation::Loss,
+            StepOperation::Attention,
+            StepOperation::AttentionGradients,
+            StepOperation::Gates,
+            StepOperation::Update,
+            StepOperation::Encode,
+        ] {
+            assert!(of(operation).is_some(), "{}", operation.name());
+        }
+        // All time is in one share each.
+        let sum = |of: fn(&StepShare) -> f64| profile.shares.iter().map(of).sum::<f64>();
+        let seconds = sum(|share| share.seconds);
+        assert!(
+            (seconds / profile.seconds - 1.0).abs() < 1e-6,
+            "{profile:?}"
+        );
+        assert!((sum(|share| share.share) - 1.0).abs() < 1e-6, "{profile:?}");
+        let most = profile.most().unwrap();
+        assert!(most.gain() > 1.0 && most.gain() <= 2.0, "{most:?}");
+    }
+}
+
+#[test]
+fn rates_rise_until_the_loss_diverges_and_a_tenth_of_the_best_is_proposed() {
+    let options = options();
+    let corpus = corpus(&options);
+    let try_rates = |test: &RateTest| {
+        let trainer = begun(vec![Threads::alone()], &options);
+        trainer.try_rates(&Batches::new(&corpus, options.batch, 0), test)
+    };
+    let test = RateTest {
+        lowest: 1e-4,
+        highest: 1e-2,
+        steps: 21,
+    };
+    let curve = try_rates(&test).unwrap();
+    assert_eq!(curve, try_rates(&test).unwrap());
+    assert_eq!(curve.points.len(), 21);
+    let rates: Vec<f32> = curve.points.iter().map(|point| point.rate).collect();
+    assert_eq!((rates[0], rates[20]), (1e-4, 1e-2));
+    assert!((rates[10] / 1e-3 - 1.0).abs() < 1e-5, "{rates:?}");
+    // The first weights are those of a run.
+    let mut trainer = begun(vec![Threads::alone()], &options);
+    let first = trainer
+        .step(&Batches::new(&corpus, options.batch, 0))
+        .unwrap();
+    assert_eq!(curve.points[0].loss, first.mean());
+    assert!((curve.points[0].smooth - first.mean()).abs() < 1e-9);
+    let smooth = |point: &RatePoint| point.smooth;
+    let least = curve
+        .points
+        .iter()
+        .map(smooth)
+        .fold(f64::INFINITY, f64::min);
+    assert_eq!(curve.least.unwrap().smooth, least);
+    assert_eq!(curve.proposed(), curve.least.map(|point| point.rate / 10.0));
+    assert!(least < first.mean());
+    // Far too high rates end it, with a proposal from before or none.
+    let high = RateTest {
+        highest: 1e30,
+        ..test
+    };
+    let curve = try_rates(&high).unwrap();
+    assert!(curve.points.len() < 21, "{curve:?}");
+    for (lowest, highest, steps) in [
+        (0.0, 1.0, 9),
+        (1.0, 1.0, 9),
+        (f32::NAN, 1.0, 9),
+        (1.0, f32::INFINITY, 9),
+        (0.1, 1.0, 1),
+    ] {
+        let test = RateTest {
+            lowest,
+            highest,
+            steps,
+        };
+        let refused = try_rates(&test).unwrap_err().to_string();
+        assert!(refused.contains("a test of "), "{refused}");
+    }
 }

@@ -33,6 +33,11 @@ pub fn peak_resident() -> Option<u64> {
     status("VmHWM:")
 }
 
+/// Returns the memory of this process now, in bytes; `None` if the system does not report it (only Linux does).
+pub fn resident() -> Option<u64> {
+    status("VmRSS:")
+}
+
 /// Returns a field of `/proc/self/status`, in bytes.
 fn status(field: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;

@@ -47,7 +47,7 @@ pub use contender::Contender;
 pub use device::{Device, DeviceError, DeviceRun, Stopped};
 pub use machine::{Machine, date, slug};
 pub use measured::Measured;
-pub use memory::{Growth, peak_resident};
+pub use memory::{Growth, peak_resident, resident};
 pub use operation::Bits;
 pub use peak::{BackendPeak, Peak, peak};
 pub use processor::{Cache, Processor};

@@ -2,6 +2,7 @@
 
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, LinearError, Matrix, Rescale};
+use tracing::trace_span;
 
 use super::Threads;
 use super::each::{chunks, chunks_mut};
@@ -200,6 +201,8 @@ impl LinearEngine for Threads {
         if found != expected {
             return Err(LinearError::Length { expected, found });
         }
+        let (rows, cols) = (layer.weights().rows(), layer.weights().cols());
+        let _span = trace_span!("product", rows, cols).entered();
         match self.strips(layer, x) {
             Some(strips) => self.tiles(layer, &strips, out, |(), part, _, row, out, found| {
                 found.give(&mut part.scaled(x_scales[row], out));

@@ -7,6 +7,7 @@ use tercet_core::model::{Gate, ModelError};
 use tercet_core::quant::activations::Norm;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{AttentionGradient, AttentionGradients, AttentionScratch, Inputs};
+use tracing::trace_span;
 
 use super::Threads;
 use crate::simd::train::GradientScratch;
@@ -14,6 +15,14 @@ use crate::simd::train::GradientScratch;
 thread_local! {
     /// Kept, because new memory is expensive.
     static ROOM: RefCell<GradientScratch> = RefCell::default();
+}
+
+impl Threads {
+    /// Returns the bytes that this engine keeps per thread for gradients of matrices, for `sequences` sequences of
+    /// `length` rows of at most `cols` columns.
+    pub(crate) fn gradient_scratch(self, length: usize, sequences: usize, cols: usize) -> usize {
+        self.backend.gradient_scratch(length, sequences, cols)
+    }
 }
 
 impl TrainEngine for Threads {
@@ -59,6 +68,8 @@ impl TrainEngine for Threads {
         scratch: &mut WeightScratch<'_>,
         sums: &mut [i64],
     ) -> Result<bool, ModelError> {
+        let _span =
+            trace_span!("weight_gradient", rows = x.scales.len(), cols = x.cols()).entered();
         let found = ROOM.with_borrow_mut(|room| self.backend.weight_gradient(dy, x, room, sums));
         match found {
             Some(within) => Ok(within),
@@ -74,6 +85,7 @@ impl TrainEngine for Threads {
         gains: &mut [i64],
         scratch: &mut [f32],
     ) -> Result<bool, ModelError> {
+        let _span = trace_span!("norm_gradient", len = dy.len()).entered();
         Ok(self.backend.norm_gradient(x, dy, dx, gains, scratch))
     }
 
@@ -84,6 +96,7 @@ impl TrainEngine for Threads {
         up: &mut [f32],
         dh: &[f32],
     ) -> Result<(), ModelError> {
+        let _span = trace_span!("gate_gradient", len = dh.len()).entered();
         self.backend.gate_gradient(gate, x, up, dh);
         Ok(())
     }
@@ -94,6 +107,7 @@ impl TrainEngine for Threads {
         scratch: &mut AttentionScratch<'_>,
         out: &mut AttentionGradients<'_>,
     ) -> Result<bool, ModelError> {
+        let _span = trace_span!("attention_gradient", sequences = job.sequences()).entered();
         let mut within = true;
         for sequence in 0..job.sequences() {
             for kv in 0..job.attention.cache.shape().heads {

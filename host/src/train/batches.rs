@@ -60,6 +60,13 @@ impl Batches {
         }
     }
 
+    /// Returns the bytes of all batches of `size` windows of `context` tokens that are in memory at a time: those read
+    /// in advance, the one that is being read, and the one in use.
+    pub(super) const fn bytes(size: usize, context: usize) -> usize {
+        let tokens = size.saturating_mul(context).saturating_mul(2);
+        tokens.saturating_mul((AHEAD + 2) * size_of::<u32>())
+    }
+
     /// Returns the windows per batch, and the positions per window.
     pub(super) const fn shape(&self) -> (usize, usize) {
         (self.size, self.context)

@@ -93,6 +93,24 @@ impl Corpus {
         &self.held_out
     }
 
+    /// Returns the bytes of the tokens in memory.
+    pub(super) fn bytes(&self) -> usize {
+        let train = match &self.tokens {
+            Tokens::InMemory(tokens) => tokens.len(),
+            Tokens::Mapped(_) => 0,
+        };
+        let tokens = train.saturating_add(self.held_out.len());
+        tokens.saturating_mul(size_of::<u32>())
+    }
+
+    /// Returns the held-out tokens of each thread of an evaluation on at most so many threads: whole windows.
+    pub(super) fn pieces(&self, threads: usize) -> std::slice::Chunks<'_, u32> {
+        let own = self.context - usize::from(self.begin.is_some());
+        let windows = self.held_out.len().div_ceil(own);
+        self.held_out
+            .chunks(own * windows.div_ceil(threads.max(1)).max(1))
+    }
+
     /// Returns the windows per epoch, which begins at one of the first window's tokens.
     pub fn windows(&self) -> u64 {
         ((self.tokens.len() - 1) / self.context) as u64 - 1

@@ -3,6 +3,7 @@
 use half::f16;
 use tercet_core::block::Format;
 use tercet_core::gguf::Reader;
+use tercet_core::model::{DecoderLayer, Model, ModelError};
 
 use crate::Error;
 use crate::convert::codec;
@@ -102,4 +103,17 @@ impl Image {
         let place = self.places[tensor].clone();
         self.bytes[place].copy_from_slice(bytes);
     }
+}
+
+/// Calls a function with the model of a file in memory.
+pub(super) fn with_model<T>(
+    bytes: &[u8],
+    work: impl FnOnce(&Model<'_, '_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let refuse = |error: ModelError| Error::unsupported(NAME.as_ref(), error);
+    let reader = Reader::new(bytes).map_err(|error| Error::bad(NAME.as_ref(), "GGUF", error))?;
+    let (layers, steps) = Model::lengths(&reader).map_err(refuse)?;
+    let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
+    let model = Model::new(&reader, &mut layers, &mut steps).map_err(refuse)?;
+    work(&model)
 }

@@ -2,6 +2,7 @@
 
 use half::f16;
 use rayon::prelude::*;
+use tercet_core::block::Format;
 use tercet_core::model::Config;
 use tercet_core::number::counter;
 use tercet_core::quant::ternary::Rule;
@@ -66,6 +67,37 @@ impl State {
             scales: vec![0.0; shapes.count()],
             rows: vec![0.0; config.vocabulary],
         }
+    }
+
+    /// Returns the bytes of a state's weights, moments, and codes by columns with their scales. O(layers).
+    pub(super) fn bytes(config: &Config) -> [usize; 3] {
+        let (shapes, float) = (Shapes::new(config), size_of::<f32>());
+        let values = shapes.values();
+        let scales = shapes.count().saturating_add(config.vocabulary);
+        [
+            values.saturating_mul(float),
+            values.saturating_mul(2 * float),
+            values.saturating_add(scales.saturating_mul(float)),
+        ]
+    }
+
+    /// Returns the bytes that [`State::encode`] takes in addition: the codes of a tensor, and its part of the file.
+    /// O(layers).
+    pub(super) fn encode_bytes(config: &Config, format: Format) -> usize {
+        let (mut codes, mut part) = (0, 0);
+        for tensor in Shapes::new(config).iter() {
+            let len = tensor.len();
+            let blocks = |format: Format| format.encoded_len(len).unwrap_or(usize::MAX);
+            let floats = len.saturating_mul(size_of::<f32>());
+            let (own, written) = match tensor.part {
+                gains if gains.is_gains() => (0, floats),
+                Parameter::Embedding => (len, blocks(Format::Q8_0)),
+                // Blocks are made from floats.
+                _ => (len, blocks(format).saturating_add(floats)),
+            };
+            (codes, part) = (codes.max(own), part.max(written));
+        }
+        codes.saturating_add(part)
     }
 
     /// Returns the codes for gradients of inputs.

@@ -1,60 +1,35 @@
 //! A run, step by step.
 
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use tercet_core::block::Format;
 use tercet_core::conformance::Digest;
 use tercet_core::engine::TrainEngine;
 use tercet_core::gguf::Reader;
-use tercet_core::model::{DecoderLayer, Model, NLL_UNIT};
-use tercet_core::train::{AdamW, Batch, Fault, Schedule};
 
-use super::batches::Batches;
 use super::checkpoint;
 use super::corpus::Corpus;
 use super::from;
-use super::image::{Image, NAME};
+use super::image::{Image, NAME, with_model};
 use super::options::TrainOptions;
+use super::profile::Stages;
 use super::state::State;
 use super::watch::Verdict;
-use super::worker::{Worker, values};
+use super::worker::Worker;
 use crate::Error;
 use crate::engine::{EngineError, FlowEngine};
 use crate::language::{Cost, LanguageFile, RunOptions, View, Vocabulary, Windows, perplexity, run};
 
-/// The result of a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StepReport {
-    /// Its number, from 1.
-    pub step: u64,
-    /// The cost of its targets, in units of 2⁻³² nats: a sum of integers.
-    pub loss: i64,
-    /// Number of targets.
-    pub targets: u64,
-    /// The learning rate.
-    pub rate: f32,
-    /// The norm of the gradients, before clipping.
-    pub norm: f64,
-}
-
-impl StepReport {
-    /// Returns nats per target.
-    pub fn mean(&self) -> f64 {
-        self.loss as f64 / NLL_UNIT as f64 / self.targets as f64
-    }
-}
-
 /// A model in training; see [`crate::train`].
 #[derive(Debug)]
 pub struct Trainer<E> {
-    options: TrainOptions,
-    workers: Vec<Worker<E>>,
+    pub(super) options: TrainOptions,
+    pub(super) workers: Vec<Worker<E>>,
     vocabulary: Vocabulary,
-    image: Image,
-    state: State,
+    pub(super) image: Image,
+    pub(super) state: State,
+    pub(super) stages: Stages,
     /// A digest of the weights it began with, unless they came from the seed.
     from: Option<u64>,
 }
@@ -124,6 +99,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             vocabulary,
             image,
             state,
+            stages: Stages::default(),
             from,
         };
         trainer.encode()?;
@@ -253,18 +229,12 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         bytes: &(dyn Fn(u32) -> usize + Sync),
     ) -> Result<Cost, Error> {
         let file = LanguageFile::made(NAME.as_ref(), self.file().to_vec());
-        let (tokens, begin) = (corpus.held_out(), corpus.begin());
         let windows = Windows {
             context: self.options.context(),
-            begin,
+            begin: corpus.begin(),
             second_half: false,
         };
-        let own = windows.context - usize::from(begin.is_some());
-        let parts = tokens
-            .len()
-            .div_ceil(own)
-            .div_ceil(rayon::current_num_threads().max(1));
-        let pieces: Vec<&[u32]> = tokens.chunks(own * parts.max(1)).collect();
+        let pieces: Vec<&[u32]> = corpus.pieces(rayon::current_num_threads()).collect();
         let costs = pieces.par_iter().map(|tokens| {
             let mut view = View::of(&file)?;
             let model = view.model(&file)?;
@@ -288,118 +258,4 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             bytes: all.bytes + own.bytes,
         }))
     }
-
-    /// Trains on the next batch: computes its gradients and updates all weights. If gradients fail, the weights are
-    /// unchanged.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for numbers that are not finite or too large, with step, layer and tensor;
-    /// [`Error::Tensor`] for weights that have no codes after the update, which ends the run; [`Error::Options`] for
-    /// batches of another size, or of another step than the next one.
-    pub fn step(&mut self, batches: &Batches) -> Result<StepReport, Error> {
-        let options = &self.options;
-        let (length, micro) = (options.context(), options.micro.min(options.batch));
-        let tokens = batches.next();
-        if batches.shape() != (options.batch, length) || tokens.step != self.state.steps {
-            return Err(Error::options(
-                "these batches are not those of the run's next step",
-            ));
-        }
-        let (state, workers) = (&self.state, &mut self.workers);
-        let pieces: Vec<(&[u32], &[u32])> = tokens
-            .inputs
-            .chunks(micro * length)
-            .zip(tokens.targets.chunks(micro * length))
-            .collect();
-        let next = AtomicUsize::new(0);
-        let fault: Mutex<Option<(usize, Fault)>> = Mutex::new(None);
-        let config = with_model(self.image.bytes(), |model| {
-            let transposed = state.transposed();
-            let count = values(model);
-            workers.par_iter_mut().try_for_each(|worker| {
-                worker.begin(count);
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(&(tokens, targets)) = pieces.get(index) else {
-                        return Ok(());
-                    };
-                    let batch = Batch {
-                        tokens,
-                        targets,
-                        length,
-                        recompute: options.recompute,
-                    };
-                    if let Err(found) = worker.add(model, &transposed, &batch)? {
-                        let mut first = fault.lock().expect("no holder panics");
-                        // The first of the batch, whichever worker found it.
-                        if first.is_none_or(|(earlier, _)| index < earlier) {
-                            *first = Some((index, found));
-                        }
-                    }
-                }
-            })?;
-            Ok(*model.config())
-        })?;
-        let number = self.state.steps + 1;
-        if let Some((_, fault)) = fault.into_inner().expect("no holder panics") {
-            return Err(Error::unsupported(
-                NAME.as_ref(),
-                format!("step {number}: {fault}"),
-            ));
-        }
-        let (first, others) = self.workers.split_first_mut().expect("there is one");
-        let mut loss = first.loss;
-        for other in others {
-            loss += other.loss;
-            let pieces = first.sums.par_chunks_mut(1 << 14);
-            pieces
-                .zip(other.sums.par_chunks(1 << 14))
-                .for_each(|(sums, others)| {
-                    for (sum, &other) in sums.iter_mut().zip(others) {
-                        *sum += other;
-                    }
-                });
-        }
-        let targets = (options.batch * length) as u64;
-        let schedule = Schedule {
-            fall: options.fall,
-            rate: options.rate,
-            last: options.last,
-            warmup: options.warmup.min(options.steps),
-            steps: options.steps,
-        };
-        let rate = schedule.at(self.state.steps) * self.state.watched.factor();
-        let adamw = match schedule.decays(self.state.steps) {
-            true => options.adamw,
-            false => AdamW {
-                decay: 0.0,
-                ..options.adamw
-            },
-        };
-        let norm = self
-            .state
-            .update(&config, &adamw, rate, (&first.sums, targets));
-        self.state
-            .encode(&config, self.options.rule, &mut self.image)?;
-        Ok(StepReport {
-            step: number,
-            loss,
-            targets,
-            rate,
-            norm,
-        })
-    }
-}
-
-/// Calls a function with the model of a file in memory.
-fn with_model<T>(
-    bytes: &[u8],
-    work: impl FnOnce(&Model<'_, '_>) -> Result<T, Error>,
-) -> Result<T, Error> {
-    let refuse = |error: tercet_core::model::ModelError| Error::unsupported(NAME.as_ref(), error);
-    let reader = Reader::new(bytes).map_err(|error| Error::bad(NAME.as_ref(), "GGUF", error))?;
-    let (layers, steps) = Model::lengths(&reader).map_err(refuse)?;
-    let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
-    let model = Model::new(&reader, &mut layers, &mut steps).map_err(refuse)?;
-    work(&model)
 }

@@ -1,10 +1,13 @@
 //! One worker's memory, and a part of a batch that runs through the model.
 
+use std::time::{Duration, Instant};
+
 use tercet_core::engine::TrainEngine;
 use tercet_core::model::{
-    Cache, CacheShape, CacheType, Codes, Memory as ModelMemory, Model, Pattern, Place, Sequence,
+    Cache, CacheShape, CacheType, Codes, Memory as ModelMemory, Model, ModelError, Pattern, Place,
+    Sequence,
 };
-use tercet_core::train::{Batch, Fault, Loss, Memory, Needs, Shapes, Transposed, gradients};
+use tercet_core::train::{Batch, Fault, Loss, Memory, Needs, Transposed, gradients};
 
 use super::image::NAME;
 use crate::Error;
@@ -16,6 +19,8 @@ pub(super) struct Worker<E> {
     engine: E,
     pub(super) sums: Vec<i64>,
     pub(super) loss: Loss,
+    /// The time with work, of all steps.
+    pub(super) busy: Duration,
     keys: Vec<i8>,
     values: Vec<i8>,
     scales: Vec<f32>,
@@ -33,6 +38,12 @@ pub(super) struct Worker<E> {
     longs: Vec<i64>,
 }
 
+impl<E> Worker<E> {
+    pub(super) const fn engine(&self) -> &E {
+        &self.engine
+    }
+}
+
 impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
     /// Returns a worker without memory; it allocates as much as a batch needs.
     pub(super) const fn new(engine: E) -> Self {
@@ -40,6 +51,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
             engine,
             sums: Vec::new(),
             loss: 0,
+            busy: Duration::ZERO,
             keys: Vec::new(),
             values: Vec::new(),
             scales: Vec::new(),
@@ -60,9 +72,11 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
 
     /// Begins a step without gradients or loss.
     pub(super) fn begin(&mut self, values: usize) {
+        let start = Instant::now();
         self.sums.clear();
         self.sums.resize(values, 0);
         self.loss = 0;
+        self.busy += start.elapsed();
     }
 
     /// Adds the gradients of some sequences.
@@ -72,24 +86,16 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
         transposed: &Transposed<'_>,
         batch: &Batch<'_>,
     ) -> Result<Result<(), Fault>, Error> {
+        let start = Instant::now();
         let refuse = |failure: EngineError| Error::unsupported(NAME.as_ref(), failure);
-        let of_model =
-            |error: tercet_core::model::ModelError| Error::unsupported(NAME.as_ref(), error);
+        let of_model = |error: ModelError| Error::unsupported(NAME.as_ref(), error);
         let rows = batch.tokens.len();
-        let shape = (batch.length, rows);
-        let needs =
-            Needs::of(&self.engine, model, transposed, shape, batch.recompute).map_err(of_model)?;
-        self.room(&needs);
-        let context = batch.length as u32;
-        let own = Sequence::pages(Pattern::FULL, context, context);
-        let sequences = rows / batch.length;
-        let pages = own * sequences;
-        let shape = CacheShape::new(model.config(), CacheType::Int8);
-        self.keys.resize(shape.codes() * pages, 0);
-        self.values.resize(shape.codes() * pages, 0);
-        self.scales.resize(2 * shape.scales() * pages, 0.0);
-        self.free.resize(pages, 0);
-        self.tables.resize(pages, 0);
+        let shape = (batch.length, rows / batch.length);
+        let room = Room::of(&self.engine, (model, transposed), shape, batch.recompute);
+        let room = room.map_err(of_model)?;
+        self.room(&room);
+        let (context, own) = (batch.length as u32, room.pages / shape.1.max(1));
+        let shape = room.cache;
         let (keys, values) = (
             Codes::Narrow(&mut self.keys),
             Codes::Narrow(&mut self.values),
@@ -124,11 +130,18 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
             &mut self.sums,
         );
         let found = found.map_err(|failure| refuse(failure.into()))?;
+        self.busy += start.elapsed();
         Ok(found.map(|loss| self.loss += loss))
     }
 
     /// Allocates the needed memory.
-    fn room(&mut self, needs: &Needs) {
+    fn room(&mut self, room: &Room) {
+        let Room { needs, pages, .. } = *room;
+        self.keys.resize(room.codes(), 0);
+        self.values.resize(room.codes(), 0);
+        self.scales.resize(room.scales(), 0.0);
+        self.free.resize(pages, 0);
+        self.tables.resize(pages, 0);
         let model = &needs.model;
         self.places.resize(model.places, Place::default());
         self.model_floats.resize(model.floats, 0.0);
@@ -143,7 +156,51 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
     }
 }
 
-/// Returns the number of sums of a model.
-pub(super) fn values(model: &Model<'_, '_>) -> usize {
-    Shapes::new(model.config()).values()
+/// The memory that a worker needs for some sequences, besides its sums.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    needs: Needs,
+    cache: CacheShape,
+    /// Pages of the cache, of all sequences together.
+    pages: usize,
+}
+
+impl Room {
+    /// Returns the memory for `sequences` sequences of `length` rows. O(layers).
+    pub(super) fn of<E: TrainEngine>(
+        engine: &E,
+        (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
+        (length, sequences): (usize, usize),
+        recompute: bool,
+    ) -> Result<Self, ModelError> {
+        let rows = sequences.checked_mul(length).ok_or(ModelError::TooLarge)?;
+        let context = u32::try_from(length).map_err(|_| ModelError::TooLarge)?;
+        let own = Sequence::pages(Pattern::FULL, context, context);
+        Ok(Self {
+            needs: Needs::of(engine, model, transposed, (length, rows), recompute)?,
+            cache: CacheShape::new(model.config(), CacheType::Int8),
+            pages: own.saturating_mul(sequences),
+        })
+    }
+
+    /// Returns the number of codes of keys, which is that of values.
+    const fn codes(&self) -> usize {
+        self.cache.codes().saturating_mul(self.pages)
+    }
+
+    /// Returns the number of scales of keys and values.
+    const fn scales(&self) -> usize {
+        self.cache
+            .scales()
+            .saturating_mul(self.pages)
+            .saturating_mul(2)
+    }
+
+    /// Returns the total size in bytes.
+    pub(super) const fn bytes(&self) -> usize {
+        // A page is also one of the free ones and one of its sequence's table.
+        let page = self.cache.bytes().saturating_add(2 * size_of::<u32>());
+        let cache = page.saturating_mul(self.pages);
+        self.needs.total_bytes().saturating_add(cache)
+    }
 }

@@ -17,8 +17,8 @@ use tercet_core::train::{self, AttentionGradient, AttentionGradients, AttentionS
 /// [`Backend`](super::Backend).
 #[derive(Debug)]
 pub(super) struct Steps {
-    /// `None` for core's own.
-    weights: Option<Weights>,
+    /// With the lengths of its scratch; `None` for core's own.
+    weights: Option<(Weights, Lengths)>,
     power_row: unsafe fn(&[f32], &mut [i8]) -> Option<f32>,
     power_row_wide: WideRow,
     norm: NormGradient,
@@ -55,6 +55,26 @@ pub(crate) struct GradientScratch {
     /// A row of zeros.
     zeros: Vec<i8>,
 }
+
+/// Lengths of a [`GradientScratch`].
+#[derive(Clone, Copy, Debug)]
+struct ScratchLengths {
+    inputs: usize,
+    gradients: usize,
+    zeros: usize,
+}
+
+impl ScratchLengths {
+    const fn bytes(self) -> usize {
+        let lanes = self.inputs.saturating_add(self.gradients);
+        lanes
+            .saturating_mul(size_of::<i32>())
+            .saturating_add(self.zeros)
+    }
+}
+
+/// Returns the lengths of the scratch for sequences of the first number of rows, so many of them, and so many columns.
+type Lengths = fn(usize, usize, usize) -> ScratchLengths;
 
 /// Compiled for the target's baseline.
 pub(super) const SCALAR: Steps = {
@@ -122,7 +142,10 @@ macro_rules! steps {
             }
 
             Steps {
-                weights: Some(weights),
+                weights: Some((weights, |length, sequences, cols| {
+                    let lanes = weights::lanes::<$products>(length).saturating_mul(sequences);
+                    weights::scratch::<$products>(lanes, cols)
+                })),
                 power_row,
                 power_row_wide,
                 norm,
@@ -164,9 +187,23 @@ impl super::Backend {
         room: &mut GradientScratch,
         sums: &mut [i64],
     ) -> Option<bool> {
-        let weights = self.kernels().train.weights?;
+        let (weights, _) = self.kernels().train.weights?;
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         Some(unsafe { weights(dy, x, room, sums) })
+    }
+
+    /// Returns the bytes that the scratch of [`Backend::weight_gradient`](Self::weight_gradient) takes for `sequences`
+    /// sequences of `length` rows and `cols` columns.
+    pub(crate) fn gradient_scratch(self, length: usize, sequences: usize, cols: usize) -> usize {
+        let mut found = ScratchLengths {
+            inputs: 0,
+            gradients: 0,
+            zeros: 0,
+        };
+        if let Some((_, lengths)) = self.kernels().train.weights {
+            found = lengths(length, sequences, cols);
+        }
+        found.bytes()
     }
 
     /// Does [`train::power_row`].

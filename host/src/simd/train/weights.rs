@@ -1,9 +1,9 @@
 //! The gradient of a matrix with products of codes: an instruction multiplies the codes of some rows in a column by the
 //! same rows' codes in an output, and adds.
 
-use tercet_core::train::{Inputs, WEIGHT_CEILING, WEIGHT_FLOOR, code, exponent};
+use tercet_core::train::{GROUP, Inputs, WEIGHT_CEILING, WEIGHT_FLOOR, code, exponent};
 
-use super::GradientScratch;
+use super::{GradientScratch, ScratchLengths};
 
 /// Outputs that are quantized together, because they are adjacent.
 pub(super) const STRIP: usize = 16;
@@ -51,6 +51,26 @@ pub(super) const fn pair([first, second, ..]: [i8; 4]) -> i32 {
     (first as i32 & 0xFFFF) | (second as i32) << 16
 }
 
+/// Returns the lanes of a sequence: those of each group start again.
+pub(super) fn lanes<P: CodeProducts>(length: usize) -> usize {
+    let firsts = (0..length).step_by(GROUP);
+    firsts
+        .map(|first| GROUP.min(length - first).div_ceil(P::DEPTH))
+        .sum()
+}
+
+/// Returns the scratch for so many lanes of rows, of so many columns.
+pub(super) const fn scratch<P: CodeProducts>(lanes: usize, cols: usize) -> ScratchLengths {
+    let wide = P::COLUMNS * VECTORS;
+    ScratchLengths {
+        inputs: cols
+            .div_ceil(wide)
+            .saturating_mul(lanes.saturating_mul(wide)),
+        gradients: lanes.saturating_mul(STRIP),
+        zeros: cols,
+    }
+}
+
 /// As [`TrainEngine::weight_gradient`](tercet_core::engine::TrainEngine::weight_gradient).
 #[inline(always)]
 pub(super) fn gradient<P: CodeProducts>(
@@ -66,7 +86,6 @@ pub(super) fn gradient<P: CodeProducts>(
     }
     let outputs = dy.len() / rows;
     let wide = P::COLUMNS * VECTORS;
-    let blocks = cols.div_ceil(wide);
     let groups: Vec<_> = x.groups().collect();
     // The lanes of each group start again.
     let mut lanes = 0;
@@ -78,8 +97,9 @@ pub(super) fn gradient<P: CodeProducts>(
     let firsts: Vec<usize> = firsts.collect();
 
     // Columns block by block, so that products read one after the other.
-    room.inputs.resize(blocks * lanes * wide, 0);
-    room.zeros.resize(cols, 0);
+    let lengths = scratch::<P>(lanes, cols);
+    room.inputs.resize(lengths.inputs, 0);
+    room.zeros.resize(lengths.zeros, 0);
     for (group, &first) in groups.iter().zip(&firsts) {
         for (lane, start) in (first..).zip(group.clone().step_by(P::DEPTH)) {
             let [a, b, c, d] = std::array::from_fn(|more| {
@@ -103,7 +123,7 @@ pub(super) fn gradient<P: CodeProducts>(
         }
     }
 
-    room.gradients.resize(lanes * STRIP, 0);
+    room.gradients.resize(lengths.gradients, 0);
     let mut within = true;
     let mut shifts = vec![[0u32; STRIP]; groups.len()];
     let mut offsets = vec![[0i32; STRIP]; groups.len()];

@@ -1,0 +1,177 @@
+//! A step of a run.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use rayon::prelude::*;
+use tercet_core::engine::TrainEngine;
+use tercet_core::model::{Config, NLL_UNIT};
+use tercet_core::train::{AdamW, Batch, Fault, Schedule, Shapes};
+use tracing::trace_span;
+
+use super::batches::{BatchTokens, Batches};
+use super::image::{NAME, with_model};
+use super::profile::until_now;
+use super::trainer::Trainer;
+use crate::Error;
+use crate::engine::EngineError;
+
+/// The result of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepReport {
+    /// Its number, from 1.
+    pub step: u64,
+    /// The cost of its targets, in units of 2⁻³² nats: a sum of integers.
+    pub loss: i64,
+    /// Number of targets.
+    pub targets: u64,
+    /// The learning rate.
+    pub rate: f32,
+    /// The norm of the gradients, before clipping.
+    pub norm: f64,
+}
+
+impl StepReport {
+    /// Returns nats per target.
+    pub fn mean(&self) -> f64 {
+        self.loss as f64 / NLL_UNIT as f64 / self.targets as f64
+    }
+}
+
+impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
+    /// Trains on the next batch: computes its gradients and updates all weights. If gradients fail, the weights are
+    /// unchanged.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for numbers that are not finite or too large, with step, layer and tensor;
+    /// [`Error::Tensor`] for weights that have no codes after the update, which ends the run; [`Error::Options`] for
+    /// batches of another size, or of another step than the next one.
+    pub fn step(&mut self, batches: &Batches) -> Result<StepReport, Error> {
+        let (options, state) = (&self.options, &self.state);
+        let schedule = Schedule {
+            fall: options.fall,
+            rate: options.rate,
+            last: options.last,
+            warmup: options.warmup.min(options.steps),
+            steps: options.steps,
+        };
+        let rate = schedule.at(state.steps) * state.watched.factor();
+        let adamw = match schedule.decays(state.steps) {
+            true => options.adamw,
+            false => AdamW {
+                decay: 0.0,
+                ..options.adamw
+            },
+        };
+        self.step_with(batches, rate, &adamw)
+    }
+
+    /// Does [`Trainer::step`] with a learning rate.
+    pub(super) fn step_with(
+        &mut self,
+        batches: &Batches,
+        rate: f32,
+        adamw: &AdamW,
+    ) -> Result<StepReport, Error> {
+        let options = &self.options;
+        let number = self.state.steps + 1;
+        let _span = trace_span!("training_step", number).entered();
+        let start = Instant::now();
+        let tokens = trace_span!("batch").in_scope(|| batches.next());
+        if batches.shape() != (options.batch, options.context()) || tokens.step != self.state.steps
+        {
+            return Err(Error::options(
+                "these batches are not those of the run's next step",
+            ));
+        }
+        let start = until_now(start, &mut self.stages.data);
+        let config = trace_span!("passes").in_scope(|| self.passes(&tokens))?;
+        let start = until_now(start, &mut self.stages.passes);
+        let loss = trace_span!("merge").in_scope(|| self.merge());
+        let start = until_now(start, &mut self.stages.merge);
+        let (options, state) = (&self.options, &mut self.state);
+        let targets = (options.batch * options.context()) as u64;
+        let sums = (&self.workers[0].sums[..], targets);
+        let norm = trace_span!("update").in_scope(|| state.update(&config, adamw, rate, sums));
+        let start = until_now(start, &mut self.stages.update);
+        let (rule, image) = (options.rule, &mut self.image);
+        trace_span!("encode").in_scope(|| state.encode(&config, rule, image))?;
+        until_now(start, &mut self.stages.encode);
+        self.stages.steps += 1;
+        Ok(StepReport {
+            step: number,
+            loss,
+            targets,
+            rate,
+            norm,
+        })
+    }
+
+    /// Computes the gradients of a batch, each part by one of the workers.
+    fn passes(&mut self, tokens: &BatchTokens) -> Result<Config, Error> {
+        let (options, state, workers) = (&self.options, &self.state, &mut self.workers);
+        let (length, micro) = (options.context(), options.micro.min(options.batch));
+        let pieces: Vec<(&[u32], &[u32])> = tokens
+            .inputs
+            .chunks(micro * length)
+            .zip(tokens.targets.chunks(micro * length))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let fault: Mutex<Option<(usize, Fault)>> = Mutex::new(None);
+        let config = with_model(self.image.bytes(), |model| {
+            let transposed = state.transposed();
+            let count = Shapes::new(model.config()).values();
+            workers.par_iter_mut().try_for_each(|worker| {
+                worker.begin(count);
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&(tokens, targets)) = pieces.get(index) else {
+                        return Ok(());
+                    };
+                    let _span = trace_span!("part", index).entered();
+                    let batch = Batch {
+                        tokens,
+                        targets,
+                        length,
+                        recompute: options.recompute,
+                    };
+                    if let Err(found) = worker.add(model, &transposed, &batch)? {
+                        let mut first = fault.lock().expect("no holder panics");
+                        // The first of the batch, whichever worker found it.
+                        if first.is_none_or(|(earlier, _)| index < earlier) {
+                            *first = Some((index, found));
+                        }
+                    }
+                }
+            })?;
+            Ok(*model.config())
+        })?;
+        match fault.into_inner().expect("no holder panics") {
+            None => Ok(config),
+            Some((_, fault)) => {
+                let number = state.steps + 1;
+                let reason = format!("step {number}: {fault}");
+                Err(Error::unsupported(NAME.as_ref(), reason))
+            }
+        }
+    }
+
+    /// Adds the sums of all workers to those of the first, and returns the loss.
+    fn merge(&mut self) -> i64 {
+        let (first, others) = self.workers.split_first_mut().expect("there is one");
+        let mut loss = first.loss;
+        for other in others {
+            loss += other.loss;
+            let pieces = first.sums.par_chunks_mut(1 << 14);
+            pieces
+                .zip(other.sums.par_chunks(1 << 14))
+                .for_each(|(sums, others)| {
+                    for (sum, &other) in sums.iter_mut().zip(others) {
+                        *sum += other;
+                    }
+                });
+        }
+        loss
+    }
+}
