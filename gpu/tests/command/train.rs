@@ -411,6 +411,210 @@ fn tokens_are_written_once() {
     );
 }
 
+#[test]
+fn memory_is_planned_and_a_batch_is_found_without_a_run() {
+    let folder = folder();
+    fs::create_dir(folder.path("run")).unwrap();
+    let before = folder.files();
+    fn ask<'a>(own: &[&'a str]) -> Vec<&'a str> {
+        let options = [
+            "train",
+            "text.txt",
+            "--vocabulary",
+            "259",
+            "--context",
+            "32",
+        ];
+        [&options[..], own].concat()
+    }
+    let plan = folder.json(&ask(&["--plan", "--threads", "2", "--json"]));
+    let part = |plan: &Value, name: &str| plan[name].as_u64().unwrap();
+    for (name, expected) in [
+        ("batch", 16),
+        ("micro", 4),
+        ("workers", 2),
+        ("accumulate", 4),
+    ] {
+        assert_eq!(part(&plan, name), expected, "{name}");
+    }
+    let once = [
+        "weights",
+        "best",
+        "moments",
+        "transposed",
+        "file",
+        "tokens",
+        "batches",
+    ];
+    let kept: u64 = once.iter().map(|name| part(&plan, name)).sum();
+    let kept = kept + part(&plan, "process");
+    let each = part(&plan, "sums") + part(&plan, "activations");
+    assert_eq!(kept + 2 * each, part(&plan, "kept"));
+    let added = part(&plan, "total") - part(&plan, "kept");
+    assert_eq!(added, part(&plan, "writing").max(part(&plan, "evaluation")));
+    let own = ["--plan", "--threads", "1", "--recompute", "--json"];
+    let less = folder.json(&ask(&own));
+    assert_eq!(part(&less, "workers"), 1);
+    assert!(part(&less, "activations") < part(&plan, "activations"));
+    // With a folder, tokens are mapped, and checkpoints are written.
+    let saves = ["--plan", "--threads", "2", "--checkpoint", "run", "--json"];
+    let saves = folder.json(&ask(&saves));
+    assert_eq!(part(&saves, "checkpoint"), 3 * part(&plan, "weights"));
+    assert!(part(&saves, "tokens") < part(&plan, "tokens"));
+    let words = folder.ok(&ask(&["--plan", "--threads", "2"]));
+    for words_of in [
+        "2 x ",
+        "a thread's 4 sequences at a time",
+        "total ",
+        "\nless: ",
+    ] {
+        assert!(words.contains(words_of), "{words_of}: {words}");
+    }
+
+    // What the process has differs a little from run to run.
+    let (most, budget) = (
+        2 * part(&plan, "total"),
+        (2 * part(&plan, "total")).to_string(),
+    );
+    let find = ["--find-batch", &budget, "--threads", "2"];
+    let found = folder.json(&ask(&[&find[..], &["--json"]].concat()));
+    let (batch, parts) = (part(&found, "batch"), part(&found, "accumulate"));
+    assert_eq!((batch, parts), (2 * part(&found, "micro"), 2));
+    assert!(batch > 8 && part(&found, "total") <= most, "{found}");
+    let words = folder.ok(&ask(&[&find[..], &["--accumulate", "3"]].concat()));
+    let (_, used) = words.split_once(" is the largest in 3 parts: ").unwrap();
+    let (_, used) = used.split_once("\nuse: --batch ").unwrap();
+    let (batch, parts) = used.trim_end().split_once(" --accumulate ").unwrap();
+    // The batch that was found has the plan that it was found by.
+    let own = ["--batch", batch, "--accumulate", parts, "--plan", "--json"];
+    let used = folder.json(&ask(&[&own[..], &["--threads", "2"]].concat()));
+    assert_eq!(3 * part(&used, "micro"), part(&used, "batch"));
+    assert!(part(&used, "total") < most + (most >> 5), "{used}");
+    let run = folder.run(&ask(&["--find-batch", "1000", "--threads", "1"]));
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("parts of one sequence need "), "{run:?}");
+    for own in [
+        &["--find-batch", "0"][..],
+        &["--find-batch", "4 GB"],
+        &["--find-batch", "9", "--batch", "2"],
+        &["--find-batch", "9", "--plan"],
+        &[],
+    ] {
+        assert_eq!(folder.run(&ask(own)).code, Some(2), "{own:?}");
+    }
+    assert_eq!(folder.files(), before);
+}
+
+#[test]
+fn bottlenecks_and_a_trace_show_a_step_and_change_no_bit() {
+    let folder = folder();
+    let own = ["--vocabulary", "259", "--threads", "2"];
+    let run = |out, more: &[&str]| {
+        let run = folder.run(&arguments(out, &[&own[..], more].concat()));
+        assert_eq!(run.code, Some(0), "{run:?}");
+        run.err
+    };
+    run("model.gguf", &[]);
+    let expected = bytes(&folder, "model.gguf");
+    let told = run("text.gguf", &["--bottlenecks", "--accumulate", "2"]);
+    let first = told.lines().next().unwrap();
+    assert!(
+        first.starts_with("bottlenecks in ") && first.contains(": 3 steps, "),
+        "{told}"
+    );
+    assert!(first.ends_with(" ms each, by 2 workers"), "{told}");
+    for part in [
+        " %  gradients of matrices: ",
+        " %  products: ",
+        " % of the peak\n",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let last = told.lines().last().unwrap();
+    assert!(
+        last.starts_with("  would help most: ") && last.ends_with(" times as fast"),
+        "{told}"
+    );
+    assert!(bytes(&folder, "text.gguf") == expected);
+    let told = run("json.gguf", &["--bottlenecks=json"]);
+    let report: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        (&report["steps"], &report["workers"]),
+        (&3.into(), &1.into())
+    );
+    let shares = report["shares"].as_array().unwrap();
+    let sum: f64 = shares.iter().map(|it| it["share"].as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-6, "{report}");
+    for share in shares {
+        let rate = &share["multiply_adds_per_second"];
+        assert_eq!(rate.is_null(), share["multiply_adds"] == 0, "{share}");
+        assert_eq!(rate.is_null(), share["of_peak"].is_null(), "{share}");
+    }
+    let most = &report["change"]["operation"];
+    assert!(
+        [&shares[0], &shares[1]]
+            .iter()
+            .any(|it| it["operation"] == *most)
+    );
+    assert!(bytes(&folder, "json.gguf") == expected);
+
+    run("trace.gguf", &["--trace", "t.json", "--accumulate", "2"]);
+    let trace: Value = serde_json::from_slice(&bytes(&folder, "t.json")).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let named = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+    for (name, times) in [
+        ("training_step", 3),
+        ("passes", 3),
+        ("part", 6),
+        ("update", 3),
+        ("encode", 3),
+    ] {
+        assert_eq!(named(name), times, "{name}");
+    }
+    // Seven matrices in each of two layers, and the head for each of two sequences.
+    assert_eq!(named("weight_gradient"), 6 * 16);
+    assert!(named("product") > 0 && named("attention_gradient") > 0);
+    assert!(bytes(&folder, "trace.gguf") == expected);
+}
+
+#[test]
+fn a_learning_rate_is_found_and_nothing_is_written() {
+    let folder = folder();
+    let before = folder.files();
+    let command = [
+        "train",
+        "text.txt",
+        "--vocabulary",
+        "259",
+        "--context",
+        "16",
+    ];
+    let own = ["--batch", "4", "--find-lr=12"];
+    let command = [&command[..], &own].concat();
+    let told = lines(&folder, &command);
+    let (found, points) = told.split_last().unwrap();
+    assert_eq!(found["steps"], points.len() as u64);
+    let rate = |point: &Value| point["rate"].as_f64().unwrap();
+    assert!((rate(&points[0]) * 1e5 - 1.0).abs() < 1e-5, "{}", points[0]);
+    let smooth = |point: &Value| point["smooth"].as_f64().unwrap();
+    let least = points.iter().min_by(|a, b| smooth(a).total_cmp(&smooth(b)));
+    assert_eq!(&found["least"], least.unwrap());
+    let proposed = found["proposed"].as_f64().unwrap();
+    assert!((proposed * 10.0 / rate(least.unwrap()) - 1.0).abs() < 1e-5);
+    let words = folder.ok(&command);
+    assert!(
+        words.contains(" least\n") && words.contains("\nuse: --rate "),
+        "{words}"
+    );
+    assert!(words.starts_with("step"), "{words}");
+    for own in [&["--find-lr=1"][..], &["--find-lr=5", "--rate", "1"]] {
+        let command = ["train", "text.txt"];
+        let run = folder.run(&[&command[..], own].concat());
+        assert_eq!(run.code, Some(2), "{own:?}");
+    }
+    assert_eq!(folder.files(), before);
+}
+
 /// A limit to what files may take is what a full disk is to a program: a write that fails.
 #[cfg(unix)]
 #[test]

@@ -25,6 +25,9 @@ pub(crate) enum Form {
 /// The monitored dispatchers; empty unless reports were requested before any dispatcher was made.
 static WATCHED: OnceLock<Mutex<Vec<Watched>>> = OnceLock::new();
 
+/// Final reports on work that no dispatcher chooses engines for, in both forms.
+static OTHERS: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
+
 struct Watched {
     /// For live reports: since the last one.
     live: Report,
@@ -35,8 +38,18 @@ struct Watched {
 /// Reports on a dispatcher of any device.
 type Report = Box<dyn FnMut() -> Bottlenecks + Send>;
 
-fn lock(watched: &Mutex<Vec<Watched>>) -> MutexGuard<'_, Vec<Watched>> {
-    watched.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// True if reports were requested.
+pub(crate) fn are_requested() -> bool {
+    WATCHED.get().is_some()
+}
+
+/// Adds a final report on other work: its lines for people, without the first word, and its JSON object on one line.
+pub(crate) fn add(text: String, json: String) {
+    lock(&OTHERS).push((text, json));
 }
 
 /// Monitors a dispatcher, if reports were requested.
@@ -73,7 +86,7 @@ impl Reports {
                 for it in lock(watched).iter_mut() {
                     // A progress bar may be on the line; it redraws itself.
                     let _ = write!(io::stderr(), "\r\x1b[2K");
-                    tell(form, &(it.live)());
+                    tell(form, &both(&(it.live)()));
                 }
             }
         };
@@ -95,24 +108,29 @@ impl Reports {
             let _ = thread.join();
         }
         let Some(watched) = WATCHED.get() else { return };
-        let mut watched = lock(watched);
-        if watched.is_empty() {
+        let (mut watched, others) = (lock(watched), lock(&OTHERS));
+        if watched.is_empty() && others.is_empty() {
             let _ = writeln!(
                 io::stderr(),
                 "bottlenecks: this command did no work for which an engine is chosen"
             );
         }
         for it in watched.iter_mut() {
-            tell(self.form, &(it.whole)());
+            tell(self.form, &both(&(it.whole)()));
         }
+        others.iter().for_each(|report| tell(self.form, report));
     }
 }
 
+/// Returns the lines and the JSON of a report.
+fn both(report: &Bottlenecks) -> (String, String) {
+    (report.to_string(), report.to_json())
+}
+
 /// Standard output belongs to the command's own report. If nobody reads stderr, errors are ignored.
-fn tell(form: Form, report: &Bottlenecks) {
-    let text = match form {
-        Form::Text => format!("bottlenecks {report}"),
-        Form::Json => report.to_json(),
+fn tell(form: Form, (text, json): &(String, String)) {
+    let _ = match form {
+        Form::Text => writeln!(io::stderr(), "bottlenecks {text}"),
+        Form::Json => writeln!(io::stderr(), "{json}"),
     };
-    let _ = writeln!(io::stderr(), "{text}");
 }

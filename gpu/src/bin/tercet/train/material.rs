@@ -4,13 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tercet_core::conformance::Digest;
+use tercet_core::engine::TrainEngine;
 use tercet_core::gguf::Reader;
 use tercet_host::TensorFile;
+use tercet_host::engine::EngineError;
 use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
 use tercet_host::language::{Cost, LanguageFile, Parameters, View, Vocabulary};
 use tercet_host::parallel::Threads;
 use tercet_host::train::{
-    Corpus, Preset, TokenFile, TokenWriter, Tokens, TrainOptions, Trainer, vocabulary,
+    Corpus, MemoryPlan, Preset, TokenFile, TokenWriter, Tokens, TrainOptions, Trainer, vocabulary,
 };
 
 use super::Arguments;
@@ -19,6 +21,11 @@ use crate::failure::Failure;
 
 /// The file of tokens in the folder of --checkpoint.
 const TOKENS: &str = "tokens.bin";
+
+/// An engine of a trainer.
+pub(super) trait Worker: TrainEngine<Failure: Into<EngineError>> + Send {}
+
+impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Worker for E {}
 
 /// All inputs of a run.
 pub(super) struct Material {
@@ -63,7 +70,8 @@ impl Material {
         let header = Trainer::<Threads>::header(&options, &vocabulary)?;
         let reader = Reader::new(&header).map_err(Failure::new)?;
         let tokenizer = Tokenizer::read(&reader, &header, None).map_err(Failure::new)?;
-        let (tokens, held_out) = match &arguments.checkpoint {
+        let folder = arguments.checkpoint.as_ref();
+        let (tokens, held_out) = match folder.filter(|_| !arguments.asks()) {
             Some(folder) => {
                 let known = arguments.resume;
                 mapped(&folder.join(TOKENS), known, &tokenizer, (texts, &header))?
@@ -88,10 +96,14 @@ impl Material {
         })
     }
 
-    pub(super) fn trainer(&self, options: &TrainOptions) -> Result<Trainer<Threads>, Failure> {
-        let parts = options.batch.div_ceil(options.micro);
-        let workers = rayon::current_num_threads().min(parts);
-        let engines = vec![Threads::alone(); workers];
+    /// Begins a run, whose workers have the given engine on one thread.
+    pub(super) fn trainer<E: Worker>(
+        &self,
+        options: &TrainOptions,
+        engine: fn(Threads) -> E,
+    ) -> Result<Trainer<E>, Failure> {
+        let engines = (0..workers(options)).map(|_| engine(Threads::alone()));
+        let engines = engines.collect();
         let vocabulary = self.vocabulary.clone();
         Ok(match &self.from {
             Some(model) => Trainer::from_model(engines, options, vocabulary, model)?,
@@ -99,8 +111,42 @@ impl Material {
         })
     }
 
+    /// Returns the memory of a run.
+    pub(super) fn plan(&self, options: &TrainOptions, saves: bool) -> Result<MemoryPlan, Failure> {
+        let (engine, run) = (Threads::alone(), (workers(options), saves));
+        let plan = MemoryPlan::of(engine, options, &self.vocabulary, &self.corpus, run)?;
+        Ok(self.without_mapped(plan, saves))
+    }
+
+    /// Returns the memory of the run with the largest batch of so many parts that fits `budget` bytes.
+    pub(super) fn largest(
+        &self,
+        options: &TrainOptions,
+        (parts, saves): (usize, bool),
+        budget: u64,
+    ) -> Result<MemoryPlan, Failure> {
+        let run = (parts, rayon::current_num_threads(), saves);
+        let budget = budget.saturating_add(self.mapped(saves) as u64);
+        let (engine, corpus) = (Threads::alone(), &self.corpus);
+        let plan = MemoryPlan::largest(engine, options, &self.vocabulary, corpus, run, budget)?;
+        Ok(self.without_mapped(plan, saves))
+    }
+
+    /// Returns the bytes of tokens that a run with a folder maps, but this one has in memory.
+    fn mapped(&self, saves: bool) -> usize {
+        match saves {
+            true => self.corpus.tokens() * size_of::<u32>(),
+            false => 0,
+        }
+    }
+
+    fn without_mapped(&self, plan: MemoryPlan, saves: bool) -> MemoryPlan {
+        let tokens = plan.tokens.saturating_sub(self.mapped(saves));
+        MemoryPlan { tokens, ..plan }
+    }
+
     /// Evaluates the held-out text.
-    pub(super) fn evaluate(&self, trainer: &Trainer<Threads>) -> Result<Cost, Failure> {
+    pub(super) fn evaluate<E: Worker>(&self, trainer: &Trainer<E>) -> Result<Cost, Failure> {
         let pieces = *self.tokenizer.view().pieces();
         let bytes = |token| {
             pieces
@@ -109,6 +155,12 @@ impl Material {
         };
         Ok(trainer.evaluate(Threads::alone, &self.corpus, &bytes)?)
     }
+}
+
+/// Returns the number of workers of a run: a thread for each part of a batch, if there are as many.
+fn workers(options: &TrainOptions) -> usize {
+    let parts = options.batch.div_ceil(options.micro);
+    rayon::current_num_threads().min(parts)
 }
 
 /// Returns the tokens of a text, without those of its beginning and end.

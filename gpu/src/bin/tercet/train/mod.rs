@@ -1,6 +1,9 @@
 //! `tercet train`: trains a ternary language model on texts, in integers.
 
 mod material;
+mod plan;
+mod profile;
+mod rates;
 mod run;
 mod texts;
 mod told;
@@ -29,6 +32,10 @@ Examples:
   cat *.txt | tercet train - -o model.gguf --steps 500 --report run    curves and held-out text
   tercet train more.txt --from book.gguf -o more.gguf                  starts from a model's weights
   tercet train book.txt -o book.gguf --steps 9000 --every 100 --plateau 3 --patience 9
+  tercet train book.txt --preset small --plan                          the memory that a run needs
+  tercet train book.txt --preset small --find-batch 4000000000         the largest batch for 4 GB
+  tercet train book.txt --preset small --find-lr                       a learning rate, from 100 steps
+  tercet train book.txt -o book.gguf --steps 20 --bottlenecks          where the time of steps goes
   tercet generate book.gguf -p \"The \" --temp 0.8                       text from the new model
 
 The bytes of the file depend only on the texts, their order and the options up to --seed, not on threads, \
@@ -49,6 +56,19 @@ Evaluations are sums of integers, so every machine makes the same decisions.
 estimate from the time of a few steps: other work on the machine makes the run longer. The line that names it also \
 says how long the run should take.
 
+--plan computes the run's memory from the sizes that it will allocate, and adds what the process has after it has \
+read the texts. Only the sequences that the threads process at the same time take memory, \
+not the whole batch: --accumulate and --threads set their number. --find-batch computes the plan of larger and larger \
+parts, and tries none. Neither writes anything, so -o may be left out.
+
+--find-lr takes steps with rates that rise by the same factor each, and smooths their losses (weight 0.98). It ends \
+early if the smoothed loss is four times the least or numbers are no longer finite. The proposal is a tenth of the rate \
+with the least smoothed loss, the rule \"minimum\" of fastai's lr_find; the test is L. N. Smith's (arXiv 1506.01186).
+
+--bottlenecks reports how the time of the steps divides into operations, how close products come to this machine's \
+peak, and which operation would help most if it were faster. --trace shows the steps on a timeline. The bytes of the \
+file stay the same.
+
 With --checkpoint DIR, Ctrl-C writes DIR/checkpoint.safetensors, from which --resume continues. The tokens of the \
 text are then in a memory-mapped file in DIR instead of in memory.
 
@@ -60,7 +80,15 @@ loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_secon
 process had; null where the system does not say); evaluated (the step), sum, count, bytes, mean, bits_per_byte, \
 verdict (best, waited, halved, over; null where none was due); done (steps), kept (the step whose weights the file \
 has), file, digest (null, as kept, unless the run is over; FNV-1a of 64 bits over the file's bytes), bytes, memory, \
-seconds.";
+seconds.
+
+JSON of --plan and --find-batch, in bytes: batch (sequences), micro (the sequences of a part), workers, weights, best, moments, \
+transposed, file, tokens, batches; sums and activations (of one worker); writing, evaluation, checkpoint (one at a \
+time, in addition); process (the program and what it has read), kept (by the whole run), total (the most at a time); accumulate (parts \
+of a batch).
+
+JSON of --find-lr, a line each: step, rate, loss, smooth (nats per token); proposed (a rate, or null), least (a step as \
+above, or null), steps.";
 
 /// Train a ternary language model, with the same bytes on every machine
 #[derive(Debug, clap::Args)]
@@ -70,8 +98,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DATA", required = true)]
     data: Vec<PathBuf>,
     /// The file to write, .gguf; whole or not at all
-    #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "OUT", required_unless_present_any = ["plan", "find_batch", "find_lr"])]
+    output: Option<PathBuf>,
     /// The size of the model [default: nano]
     #[arg(long, value_name = "SIZE", value_parser = preset())]
     preset: Option<Preset>,
@@ -138,6 +166,16 @@ pub(crate) struct Arguments {
     /// Compute layers twice, to use less memory (gradient checkpointing)
     #[arg(long)]
     recompute: bool,
+    /// Print how much memory the run needs and for what, and train nothing
+    #[arg(long)]
+    plan: bool,
+    /// Print the largest batch that fits into this much memory, and train nothing: in --accumulate parts, or else in one
+    /// part per thread
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["batch", "plan"])]
+    find_batch: Option<u64>,
+    /// Take N steps with learning rates that rise from 0.00001 to 1, print the losses, propose a rate, and write nothing
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "100", require_equals = true, value_parser = clap::value_parser!(u64).range(2..), conflicts_with_all = ["plan", "find_batch", "rate", "steps", "minutes", "checkpoint"])]
+    find_lr: Option<u64>,
     /// Write the state that the run needs to continue into this folder, at every evaluation and when it is interrupted
     #[arg(long, value_name = "DIR")]
     checkpoint: Option<PathBuf>,
@@ -238,6 +276,11 @@ fn fraction(text: &str) -> Result<f32, String> {
 }
 
 impl Arguments {
+    /// True if the command only answers a question: it writes nothing.
+    const fn asks(&self) -> bool {
+        self.plan || self.find_batch.is_some() || self.find_lr.is_some()
+    }
+
     /// Returns the size of the model.
     fn preset(&self) -> Preset {
         self.preset.unwrap_or(Preset::Nano)
@@ -296,5 +339,9 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    run::run(arguments)
+    match arguments.find_lr {
+        Some(steps) => rates::run(arguments, steps),
+        None if arguments.asks() => plan::run(arguments),
+        None => run::run(arguments),
+    }
 }

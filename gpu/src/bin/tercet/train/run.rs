@@ -7,12 +7,15 @@ use std::time::Instant;
 use tercet_core::conformance::Digest;
 use tercet_host::file::output::Output;
 use tercet_host::measure::peak_resident;
-use tercet_host::train::Batches;
+use tercet_host::parallel::Threads;
+use tercet_host::train::{Batches, Profiled, Trainer};
 
 use super::Arguments;
-use super::material::Material;
+use super::material::{Material, Worker};
+use super::profile;
 use super::texts::Texts;
 use super::told::{Begun, Done, Told};
+use crate::bottlenecks;
 use crate::failure::Failure;
 use crate::format;
 use crate::interrupt::Answering;
@@ -27,8 +30,26 @@ const HELD_OUT: &str = "held-out.txt";
 const REPORT: &str = "report.html";
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match bottlenecks::are_requested() {
+        true => run_with(arguments, Profiled::new, |trainer| {
+            profile::report(&trainer.profile());
+        }),
+        false => run_with(arguments, |engine| engine, |_| {}),
+    }
+}
+
+/// Runs the training with an engine, and calls `after` when it ends, also if it is interrupted.
+fn run_with<E: Worker>(
+    arguments: &Arguments,
+    engine: fn(Threads) -> E,
+    after: fn(&Trainer<E>),
+) -> Result<(), Failure> {
     // Refuse before the work, not after it.
-    let output = Output::create(&arguments.output, [], arguments.force)?;
+    let Some(path) = &arguments.output else {
+        return Err(Failure::usage("-o names the file to write"));
+    };
+    let output = Output::create(path, [], arguments.force)?;
+    let file_name = path.display().to_string();
     let checkpoint = arguments
         .checkpoint
         .as_deref()
@@ -75,7 +96,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (None, None) => 1000,
     };
     let options = arguments.options(steps, material.parameters);
-    let mut trainer = material.trainer(&options)?;
+    let mut trainer = material.trainer(&options, engine)?;
     if arguments.resume {
         let path = checkpoint.as_deref().unwrap_or(Path::new(CHECKPOINT));
         trainer.resume(path, &material.corpus)?;
@@ -112,6 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         if is_interrupted {
             drop(told);
+            after(&trainer);
             return Err(Failure::interrupted(format_args!(
                 "interrupted after step {}; the same command with --resume{} continues",
                 report.step,
@@ -123,6 +145,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     drop(answering);
+    after(&trainer);
     if let Some(folder) = &arguments.report {
         let name = match &arguments.from {
             Some(path) => format!("{}, trained on", path.display()),
@@ -147,7 +170,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let mut output = output;
         output.write(&file)?;
         done.bytes = output.finish()?;
-        done.file = Some(arguments.output.display().to_string());
+        done.file = Some(file_name);
         done.digest = Some(format!("{:016x}", digest.value()));
         let best = trainer.best().filter(|_| arguments.patience.is_some());
         done.kept = Some(best.unwrap_or(done.done));
@@ -158,7 +181,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Returns the number of steps that fit the time, from the time of some steps, and reports when they should end.
 fn measure(arguments: &Arguments, material: &Material, minutes: f64) -> Result<u64, Failure> {
     let options = arguments.options(1000, material.parameters);
-    let mut trainer = material.trainer(&options)?;
+    let mut trainer = material.trainer(&options, |engine| engine)?;
     let batches = Batches::new(&material.corpus, options.batch, 0);
     trainer.step(&batches)?;
     let start = Instant::now();
