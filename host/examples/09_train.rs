@@ -7,7 +7,9 @@ use std::sync::Arc;
 use tercet_host::LanguageModel;
 use tercet_host::language::{Parameters, Vocabulary};
 use tercet_host::parallel::Threads;
-use tercet_host::train::{Batches, Corpus, Preset, Tokens, TrainOptions, Trainer};
+use tercet_host::train::{
+    Batches, Corpus, MemoryPlan, Preset, Profiled, Tokens, TrainOptions, Trainer,
+};
 
 const TEXT: &[u8] = include_bytes!("../../gpu/models/shakespeare.txt");
 
@@ -24,21 +26,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         steps: 8,
         ..TrainOptions::new(parameters)
     };
-    let corpus = Corpus::new(
+    let corpus = Arc::new(Corpus::new(
         Tokens::InMemory(tokens),
         vec![],
         options.context(),
         None,
         options.seed,
-    )?;
-    let batches = Batches::new(&Arc::new(corpus), options.batch, 0);
+    )?);
+    let batches = Batches::new(&corpus, options.batch, 0);
 
-    // Two workers share each batch. Their number does not show in the file.
-    let engines = vec![Threads::alone(); 2];
+    // Two workers share each batch. Their number does not show in the file. The memory is known before the run.
+    let (engine, workers) = (Threads::alone(), 2);
+    let plan = MemoryPlan::of(engine, &options, &vocabulary, &corpus, (workers, false))?;
+    println!("{} bytes of memory", plan.total());
+    let engines = vec![Profiled::new(engine); workers];
     let mut trainer = Trainer::new(engines, &options, vocabulary)?;
     while trainer.steps() < options.steps {
         let step = trainer.step(&batches)?;
         println!("step {}: {:.4} nats per byte", trainer.steps(), step.mean());
+    }
+    for share in &trainer.profile().shares {
+        println!("{:5.1} % {}", 100.0 * share.share, share.operation.name());
     }
 
     let path = std::env::temp_dir().join(format!("tercet-09-{}.gguf", std::process::id()));

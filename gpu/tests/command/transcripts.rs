@@ -36,6 +36,7 @@ fn what_is_shown_is_what_is_printed() {
     let folder = Folder::new();
     let rows = noise(3, 4000 * 16);
     folder.safetensors("points.safetensors", &[("rows", &[4000, 16], &rows)]);
+    std::fs::write(folder.path("text.txt"), "a text to train on, ".repeat(80)).unwrap();
     for (command, arguments, beginnings) in [
         (
             "tercet info",
@@ -71,6 +72,31 @@ fn what_is_shown_is_what_is_printed() {
                 "matmul ",
                 "wrote ",
             ],
+        ),
+        (
+            "tercet train shakespeare.txt --preset tiny --plan",
+            &["train", "text.txt", "--plan"],
+            &[
+                "memory bytes for",
+                "weights ",
+                "moments ",
+                "codes by columns ",
+                "file ",
+                "tokens ",
+                "batches ",
+                "sums ",
+                "activations ",
+                "kept ",
+                "writing ",
+                "evaluation ",
+                "total ",
+                "less: ",
+            ],
+        ),
+        (
+            "tercet train shakespeare.txt --preset tiny --find-batch 1000000000",
+            &["train", "text.txt", "--find-batch", "1000000000"],
+            &["a batch of ", "use: --batch "],
         ),
         (
             "tercet kmeans points.npy -k 8 --explain",
