@@ -61,9 +61,10 @@ read the texts. Only the sequences that the threads process at the same time tak
 not the whole batch: --accumulate and --threads set their number. --find-batch computes the plan of larger and larger \
 parts, and tries none. Neither writes anything, so -o may be left out.
 
---find-lr takes steps with rates that rise by the same factor each, and smooths their losses (weight 0.98). It ends \
-early if the smoothed loss is four times the least or numbers are no longer finite. The proposal is a tenth of the rate \
-with the least smoothed loss, the rule \"minimum\" of fastai's lr_find; the test is L. N. Smith's (arXiv 1506.01186).
+--find-lr takes steps with rates that rise by the same factor each, and smooths each loss with those of N / 20 steps on \
+each side. It ends early if a loss is four times the least or numbers are no longer finite. The proposal is a tenth of \
+the rate with the least smoothed loss, the rule \"minimum\" of fastai's lr_find; the test is L. N. Smith's (arXiv \
+1506.01186).
 
 --bottlenecks reports how the time of the steps divides into operations, how close products come to this machine's \
 peak, and which operation would help most if it were faster. --trace shows the steps on a timeline. The bytes of the \
