@@ -18,7 +18,7 @@ pub(in crate::simd) use codes::unpack;
 pub(in crate::simd) use half_product::Values;
 pub(in crate::simd) use halves::HalfRows;
 pub(in crate::simd) use tiles::{
-    Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack,
+    Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack, word,
 };
 pub(crate) use tiles::{PanelSums, Panels, ROWS, Strips};
 

@@ -43,16 +43,16 @@ pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Word], sums: &mut [Til
         for (group, column) in panel.iter().zip(strip.as_chunks::<STRIP>().0) {
             let low = _mm256_set1_epi16(0xFF);
             let codes = load(group, rows);
-            let even = codes.map(|codes| _mm256_and_si256(codes, low));
-            let odd = codes.map(|codes| _mm256_srli_epi16::<8>(codes));
             for (sums, x) in tile.iter_mut().zip(&column[acts..]) {
                 let x = broadcast(x);
                 let x_even = _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(x));
                 let x_odd = _mm256_srai_epi16::<8>(x);
                 for half in 0..2 {
+                    let even = _mm256_and_si256(codes[half], low);
+                    let odd = _mm256_srli_epi16::<8>(codes[half]);
                     let products = _mm256_add_epi32(
-                        _mm256_madd_epi16(even[half], x_even),
-                        _mm256_madd_epi16(odd[half], x_odd),
+                        _mm256_madd_epi16(even, x_even),
+                        _mm256_madd_epi16(odd, x_odd),
                     );
                     sums[half] = _mm256_add_epi32(sums[half], products);
                 }
@@ -138,8 +138,8 @@ fn load(group: &Group, rows: usize) -> [__m256i; 2] {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn broadcast(x: &[i8; 4]) -> __m256i {
-    _mm256_set1_epi32(i32::from_le_bytes(x.map(|x| x as u8)))
+fn broadcast(x: &Word) -> __m256i {
+    _mm256_set1_epi32(linear::word(x))
 }
 
 #[inline]

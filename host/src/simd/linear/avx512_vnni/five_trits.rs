@@ -139,6 +139,17 @@ fn sixteen<const ROWS: usize>(bytes: &[u8], row_bytes: usize, x: [__m512i; DIGIT
     _mm512_srai_epi32::<8>(sums)
 }
 
+/// Loads the activations of all digits. In a loop, since `map` may stay a call of one closure per vector.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn loaded(lines: &[Line; DIGITS]) -> [__m512i; DIGITS] {
+    let mut loaded = [_mm512_setzero_si512(); DIGITS];
+    for (loaded, line) in loaded.iter_mut().zip(lines) {
+        *loaded = load(line);
+    }
+    loaded
+}
+
 /// Processes longer rows, four at a time, so that activations are loaded once for all. A lane's terms stay below
 /// 205·3·5·4·255·127 < 2²⁹.
 #[inline]
@@ -152,7 +163,7 @@ fn long(bytes: &[u8], x: &Activations, out: &mut [i32]) {
         let rows = four_rows(bytes, row_bytes, first, out.len());
         let mut sums = [[_mm512_setzero_si512(); 2]; 4];
         for (at, lines) in whole.iter().enumerate() {
-            let lines = lines.each_ref().map(|line| load(line));
+            let lines = loaded(lines);
             for (sums, row) in sums.iter_mut().zip(rows) {
                 let row = row.wrapping_add(64 * at);
                 prefetch(row.wrapping_add(4 * row_bytes));
@@ -161,7 +172,7 @@ fn long(bytes: &[u8], x: &Activations, out: &mut [i32]) {
             }
         }
         if let Some(lines) = rest.first() {
-            let lines = lines.each_ref().map(|line| load(line));
+            let lines = loaded(lines);
             let mask = 0xFFFF >> (16 - row_bytes % 64 / 4);
             for (sums, row) in sums.iter_mut().zip(rows) {
                 // SAFETY: the mask selects what is left of the row.

@@ -109,8 +109,8 @@ pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Word], sums: &mut [Til
             let words: *const __m512i = group.0.as_ptr().cast();
             (_mm512_load_si512(words), _mm512_load_si512(words.add(1)))
         };
-        for (sums, &x) in tile.iter_mut().zip(column) {
-            let x = _mm512_set1_epi32(i32::from_le_bytes(x.map(|x| x as u8)));
+        for (sums, x) in tile.iter_mut().zip(column) {
+            let x = _mm512_set1_epi32(linear::word(x));
             sums[0] = _mm512_dpbusd_epi32(sums[0], low, x);
             sums[1] = _mm512_dpbusd_epi32(sums[1], high, x);
         }
