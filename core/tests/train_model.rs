@@ -7,9 +7,11 @@ use tercet_core::model::{
     self, Cache, CacheShape, CacheType, Codes, DecoderLayer, Model, ModelError, Pattern, Place,
     Sequence, Stage, nll,
 };
+use tercet_core::number::Random;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
-    Batch, Fault, Memory, Needs, Parameter, Shapes, Tensor, Transposed, gradients, transpose,
+    Batch, Fault, Memory, Needs, Parameter, Shapes, SoftTargets, Tensor, Transposed, gradients,
+    soften, transpose,
 };
 
 const TERNARY: &[u8] = include_bytes!("../src/conformance/models/ternary.gguf");
@@ -165,6 +167,7 @@ fn batch<'b>((tokens, targets): &'b (Vec<u32>, Vec<u32>), length: usize) -> Batc
     Batch {
         tokens,
         targets,
+        soft: None,
         length,
         recompute: false,
     }
@@ -198,6 +201,52 @@ fn sums_of_two_batches_are_those_of_both_together() {
     assert_eq!(whole.0, first.0 + second.0);
     assert!(whole.1.into_iter().eq(sums));
     assert!(first.1.iter().filter(|&&sum| sum != 0).count() > first.1.len() / 2);
+}
+
+#[test]
+fn a_teacher_s_rows_are_those_of_the_batch() {
+    const LENGTH: usize = 66;
+    const VOCABULARY: usize = 259;
+    let text = text(2 * LENGTH);
+    let plain = batch(&text, LENGTH);
+    let mut random = Random::new(9);
+    let mut teacher: Vec<f32> = (0..2 * LENGTH * VOCABULARY)
+        .map(|_| random.normal())
+        .collect();
+    for row in teacher.chunks_mut(VOCABULARY) {
+        assert!(soften(row, 2.0));
+    }
+    let with = |rows, share| SoftTargets::new(rows, 2.0, share);
+    let none = Batch {
+        soft: with(&teacher, 0.0),
+        ..plain
+    };
+    assert_eq!(of(TERNARY, &plain), of(TERNARY, &none));
+    let half = Batch {
+        soft: with(&teacher, 0.5),
+        ..plain
+    };
+    let whole = of(TERNARY, &half).unwrap();
+    // The cost is the targets', and learning goes elsewhere.
+    assert_eq!(whole.0, of(TERNARY, &plain).unwrap().0);
+    assert_ne!(whole.1, of(TERNARY, &plain).unwrap().1);
+    let part = |sequence: usize| {
+        let rows = sequence * LENGTH..(sequence + 1) * LENGTH;
+        let own = (text.0[rows.clone()].to_vec(), text.1[rows].to_vec());
+        let mut batch = batch(&own, LENGTH);
+        batch.soft = with(
+            &teacher[sequence * LENGTH * VOCABULARY..][..LENGTH * VOCABULARY],
+            0.5,
+        );
+        of(TERNARY, &batch).unwrap().1
+    };
+    let (first, second) = (part(0), part(1));
+    assert!(
+        whole
+            .1
+            .into_iter()
+            .eq(first.iter().zip(&second).map(|(a, b)| a + b))
+    );
 }
 
 #[test]
@@ -339,6 +388,13 @@ fn what_is_no_batch_of_the_model_is_refused() {
     };
     let expected = room("targets", 6, 5);
     assert_eq!(refused(TERNARY, &unanswered, default), expected);
+    let probabilities = [1.0 / 259.0; 5 * 259];
+    let unknown = Batch {
+        soft: SoftTargets::new(&probabilities, 1.0, 0.5),
+        ..own
+    };
+    let expected = room("probabilities of a teacher", 6 * 259, 5 * 259);
+    assert_eq!(refused(TERNARY, &unknown, default), expected);
     let expected = room("tokens of a sequence", 1, 0);
     assert_eq!(refused(TERNARY, &batch(&text, 0), default), expected);
     let window = Setting {

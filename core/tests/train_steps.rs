@@ -6,8 +6,8 @@ use tercet_core::number::Random;
 use tercet_core::number::root::sqrt_f32;
 use tercet_core::quant::activations::Norm;
 use tercet_core::train::{
-    self, AdamW, FREE_FLOOR, Fall, GAIN_UNIT, GROUP, Inputs, LEAST_SCALE, Schedule, Update,
-    WEIGHT_FLOOR, power_row, power_row_wide,
+    self, AdamW, FREE_FLOOR, Fall, GAIN_UNIT, GROUP, Inputs, LEAST_SCALE, Schedule, SoftTargets,
+    Update, WEIGHT_FLOOR, power_row, power_row_wide,
 };
 
 /// The largest difference, as a part of the largest magnitude.
@@ -185,6 +185,82 @@ fn cross_entropy_s_gradients_are_softmax_less_the_target() {
     }
     assert_eq!(train::loss(&mut [1.0, f32::NAN], 0), None);
     assert_eq!(train::loss(&mut [1.0, 2.0], 2), None);
+}
+
+/// The distribution of logits at a temperature.
+fn softmax(logits: &[f32], temperature: f64) -> Vec<f64> {
+    let largest = logits.iter().fold(f64::MIN, |most, &x| most.max(x.into()));
+    let powers: Vec<f64> = (logits.iter())
+        .map(|&x| ((f64::from(x) - largest) / temperature).exp())
+        .collect();
+    let total: f64 = powers.iter().sum();
+    powers.iter().map(|power| power / total).collect()
+}
+
+#[test]
+fn a_teacher_s_gradients_are_those_of_both_costs() {
+    let mut random = Random::new(5);
+    for (temperature, share) in [(1.0, 1.0), (2.0, 0.5), (0.7, 0.25), (4.0, 0.9)] {
+        for count in [1usize, 2, 259, 4096] {
+            let logits = normal(&mut random, count, 3.0);
+            let teacher = normal(&mut random, 2 * count, 3.0);
+            let target = random.below(count as u64) as usize;
+            let (hard, soft) = (f64::from(share), f64::from(temperature));
+            let parts = softmax(&logits, 1.0).into_iter().enumerate();
+            let student = softmax(&logits, soft);
+            let of_teacher = softmax(&teacher[count..], soft);
+            let exact: Vec<f64> = parts
+                .map(|(at, p)| {
+                    (1.0 - hard) * (p - f64::from(at == target))
+                        + hard * soft * (student[at] - of_teacher[at])
+                })
+                .collect();
+            let mut probabilities = teacher.clone();
+            for row in probabilities.chunks_mut(count) {
+                assert!(train::soften(row, temperature));
+            }
+            let targets = SoftTargets::new(&probabilities, temperature, share).unwrap();
+            let mut found = logits.clone();
+            // The reported cost is the target's.
+            let cost = targets.loss(&mut found, 1, target);
+            assert_eq!(cost, Some(nll(&logits, target).unwrap()));
+            for (&found, exact) in found.iter().zip(&exact) {
+                let off = (f64::from(found) - exact).abs();
+                assert!(off < 5e-7 * soft.max(1.0), "{count}: {off:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_teacher_without_a_share_changes_nothing() {
+    let mut random = Random::new(6);
+    let logits = normal(&mut random, 259, 3.0);
+    let mut teacher = normal(&mut random, 259, 3.0);
+    assert!(train::soften(&mut teacher, 3.0));
+    let (mut plain, mut beside) = (logits.clone(), logits);
+    let targets = SoftTargets::new(&teacher, 3.0, 0.0).unwrap();
+    let cost = targets.loss(&mut beside, 0, 7);
+    assert_eq!(cost, train::loss(&mut plain, 7));
+    assert_eq!(plain, beside);
+}
+
+#[test]
+fn a_teacher_that_cannot_be_learned_from_is_refused() {
+    for (temperature, share) in [(0.0, 0.5), (f32::NAN, 0.5), (f32::INFINITY, 0.5)] {
+        assert!(SoftTargets::new(&[], temperature, share).is_none());
+    }
+    for share in [-0.1, 1.1, f32::NAN] {
+        assert!(SoftTargets::new(&[], 1.0, share).is_none());
+    }
+    // A row that is not there, or only a part of it.
+    let targets = SoftTargets::new(&[0.25; 6], 1.0, 0.5).unwrap();
+    assert!(targets.loss(&mut [0.5; 4], 0, 2).is_some());
+    assert_eq!(targets.loss(&mut [0.5; 4], 1, 2), None);
+    assert_eq!(targets.loss(&mut [0.5; 4], usize::MAX, 2), None);
+    let mut torn = [1.0, f32::NAN];
+    assert!(!train::soften(&mut torn, 1.0));
+    assert_eq!(torn[0], 1.0);
 }
 
 /// Of some shape: gradients of outputs, codes and scales of inputs.

@@ -13,6 +13,8 @@ mod convert_chunks;
 mod convert_codes;
 mod convert_palette;
 mod convert_refused;
+#[cfg(not(sanitized))]
+mod distill;
 mod files;
 #[cfg(not(sanitized))]
 mod importance;

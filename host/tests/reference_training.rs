@@ -94,6 +94,7 @@ fn gradients(
     let batch = Batch {
         tokens,
         targets,
+        soft: None,
         length: LENGTH,
         recompute: false,
     };

@@ -40,7 +40,7 @@ const PARAMETERS: Parameters = Parameters {
     ..tiny::BITNET
 };
 
-fn options() -> TrainOptions {
+pub(crate) fn options() -> TrainOptions {
     TrainOptions {
         steps: 3,
         batch: 4,
@@ -60,11 +60,11 @@ fn corpus_of(text: &[u8], options: &TrainOptions) -> Arc<Corpus> {
     Arc::new(Corpus::new(train, held_out, options.context(), Some(256), options.seed).unwrap())
 }
 
-fn corpus(options: &TrainOptions) -> Arc<Corpus> {
+pub(crate) fn corpus(options: &TrainOptions) -> Arc<Corpus> {
     corpus_of(TEXT, options)
 }
 
-fn begun<E: TrainEngine<Failure: Into<EngineError>> + Send>(
+pub(crate) fn begun<E: TrainEngine<Failure: Into<EngineError>> + Send>(
     engines: Vec<E>,
     options: &TrainOptions,
 ) -> Trainer<E> {
@@ -72,7 +72,7 @@ fn begun<E: TrainEngine<Failure: Into<EngineError>> + Send>(
 }
 
 /// Takes steps until so many are done.
-fn go<E: TrainEngine<Failure: Into<EngineError>> + Send>(
+pub(crate) fn go<E: TrainEngine<Failure: Into<EngineError>> + Send>(
     trainer: &mut Trainer<E>,
     corpus: &Arc<Corpus>,
     options: &TrainOptions,

@@ -68,10 +68,14 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
             for (row, (logits, &target)) in
                 each_row_mut(logits, vocabulary).zip(targets).enumerate()
             {
-                match super::loss(logits, target as usize).and_then(|own| cost.checked_add(own)) {
+                let row = first.saturating_add(row);
+                let own = match &batch.soft {
+                    None => super::loss(logits, target as usize),
+                    Some(soft) => soft.loss(logits, row, target as usize),
+                };
+                match own.and_then(|own| cost.checked_add(own)) {
                     Some(sum) => cost = sum,
                     None => {
-                        let row = first.saturating_add(row);
                         self.fault.get_or_insert(Fault::Logits { row });
                         return Ok(cost);
                     }

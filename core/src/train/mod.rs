@@ -8,7 +8,7 @@
 //!    a floor ([`exponent`]). Codes are v · 2⁻ᵉ rounded half to even. The floor is [`FREE_FLOOR`] for a single row,
 //!    [`WEIGHT_FLOOR`] in rule 4, and [`ATTENTION_FLOOR`] for groups of rows in attention. Gradients pass through
 //!    rounding unchanged.
-//! 2. **Cross-entropy**: [`loss`].
+//! 2. **Cross-entropy**: [`loss`]; with a teacher, [`SoftTargets`].
 //! 3. **Input of a matrix**: fl(f32(Σ c · w) · s) · 2ᵉ, with c and e the codes of a row of dy, and s the matrix's
 //!    scale. For the head, the codes are those of fl(dy · d), with d the scale of the embedding's row. They have 16
 //!    bits (|v| ≤ 127 · 2ᵉ⁺⁸, and the floor of e is lower by 8), and there is no s.
@@ -40,6 +40,7 @@ mod power;
 pub(crate) mod rows;
 mod schedule;
 mod shapes;
+mod soft;
 mod step;
 
 pub use attention::{
@@ -59,4 +60,5 @@ pub use power::{
 };
 pub use schedule::{Fall, Schedule};
 pub use shapes::{Parameter, Shapes, Tensor};
+pub use soft::{SoftTargets, soften};
 pub use step::{Batch, Fault, Loss, gradients};

@@ -4,7 +4,7 @@
 use super::WEIGHT_FLOOR;
 use super::backward::Backward;
 use super::memory::{BackwardMemory, Lengths, Transposed, check};
-use super::{ATTENTION_GROUPS, GROUP, Memory, Needs, Shapes};
+use super::{ATTENTION_GROUPS, GROUP, Memory, Needs, Shapes, SoftTargets};
 use crate::engine::TrainEngine;
 use crate::model::{
     Architecture, Cache, CacheType, Model, ModelError, Pass, Pattern, Place, Sequence, Span, Stage,
@@ -18,6 +18,8 @@ pub struct Batch<'b> {
     pub tokens: &'b [u32],
     /// Tokens to predict, one per token.
     pub targets: &'b [u32],
+    /// A teacher's probabilities to learn from too. The cost of a batch remains that of the targets.
+    pub soft: Option<SoftTargets<'b>>,
     /// Number of tokens per sequence.
     pub length: usize,
     /// True to compute layers' forward passes twice and keep only their inputs. The bits are the same.
@@ -210,6 +212,10 @@ fn refuse(
         ("tokens of whole sequences", whole, batch.tokens.len()),
         ("targets", batch.tokens.len(), batch.targets.len()),
     ])?;
+    if let Some(soft) = &batch.soft {
+        let all = batch.tokens.len().saturating_mul(config.vocabulary);
+        enough(&[("probabilities of a teacher", all, soft.len())])?;
+    }
     let pairs = batch.tokens.iter().zip(batch.targets).enumerate();
     for (row, (&token, &target)) in pairs {
         let token = token.max(target);

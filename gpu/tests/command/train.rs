@@ -83,7 +83,8 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
             "held_out_tokens",
             "steps",
             "batch",
-            "rate"
+            "rate",
+            "teacher"
         ]
     );
     assert_eq!(
@@ -384,6 +385,51 @@ fn a_model_is_trained_on_until_it_gets_no_better() {
     let options = ["--vocabulary", "270", "--rule", "optimal"];
     folder.ok(&arguments("optimal.gguf", &options));
     assert!(bytes(&folder, "optimal.gguf") != bytes(&folder, "first.gguf"));
+}
+
+#[test]
+fn a_model_learns_from_a_teacher() {
+    let folder = folder();
+    folder.ok(&arguments("large.gguf", &["--vocabulary", "270"]));
+    let taught = |out: &str, own: &[&str]| {
+        let all = [&["--teacher", "large.gguf"], own].concat();
+        let told = lines(&folder, &arguments(out, &all));
+        assert_eq!(told[0]["teacher"], "large.gguf");
+        bytes(&folder, out)
+    };
+    // By default half of what is learned, at a temperature of 2, with the teacher's tokens.
+    let found = taught("small.gguf", &[]);
+    let named = ["--temperature", "2", "--teacher-share", "0.5"];
+    let split = ["--threads", "2", "--accumulate", "4", "--recompute"];
+    assert!(found == taught("named.gguf", &[&named[..], &split].concat()));
+    assert!(taught("none.gguf", &["--teacher-share", "0"]) == bytes(&folder, "large.gguf"));
+    for other in [["--temperature", "1"], ["--teacher-share", "0.9"]] {
+        assert!(taught("other.gguf", &[&other[..], &["--force"]].concat()) != found);
+    }
+    let out = folder.ok(&arguments("again.gguf", &["--teacher", "large.gguf"]));
+    assert!(out.contains("; large.gguf teaches\n"), "{out}");
+    // The teacher's time is told apart.
+    let own = ["--teacher", "large.gguf", "--bottlenecks"];
+    let run = folder.run(&arguments("timed.gguf", &own));
+    assert!(run.err.contains("the teacher: "), "{run:?}");
+    for (own, reason) in [
+        (&["--temperature", "1"][..], "--teacher <MODEL>"),
+        (&["--teacher", "large.gguf", "--plan"], "--plan"),
+        (
+            &["--teacher", "large.gguf", "--temperature", "0"],
+            "above 0",
+        ),
+        (
+            &["--teacher", "large.gguf", "--context", "17"],
+            "17 tokens, but its context has 16",
+        ),
+        (&["--teacher", "gone.gguf"], "gone.gguf"),
+    ] {
+        let run = folder.run(&[&["train", "text.txt", "-o", "bad.gguf"], own].concat());
+        assert_ne!(run.code, Some(0), "{run:?}");
+        assert!(run.err.contains(reason), "{run:?}");
+        assert!(!folder.path("bad.gguf").exists());
+    }
 }
 
 #[test]

@@ -99,7 +99,8 @@ pub(super) fn read(
         return Err(bad(&format!("its format is not `{FORMAT}`")));
     }
     for (name, expected) in origin {
-        let found = value(name).unwrap_or_default();
+        // Older files name no teacher, and had none.
+        let found = value(name).unwrap_or("none");
         if found != expected {
             let reason = format!(
                 "its {name} is `{found}`, not `{expected}`: a run continues only with the options that it began with"

@@ -45,6 +45,7 @@ mod rates;
 mod rule;
 mod state;
 mod step;
+mod teacher;
 mod tokens;
 mod trainer;
 mod vocabulary;

@@ -36,6 +36,8 @@ pub enum StepOperation {
     Gates,
     /// The rest of the passes: looking up embeddings, rotations, storing keys and values, copies.
     Rest,
+    /// The teacher's passes, and its probabilities.
+    Teacher,
     /// Workers without work.
     Waiting,
     /// Waiting for the next batch.
@@ -82,6 +84,7 @@ impl StepOperation {
             Self::Codes => "codes of gradients",
             Self::Gates => "gates and their gradients",
             Self::Rest => "other work of the passes",
+            Self::Teacher => "the teacher",
             Self::Waiting => "workers without work",
             Self::Data => "reading the batch",
             Self::Merge => "adding the workers' sums",
@@ -167,9 +170,10 @@ impl<E> Trainer<Profiled<E>> {
     pub fn profile(&self) -> Profile {
         let (stages, count) = (&self.stages, self.workers.len());
         let mut measured = [Spent::default(); MEASURED];
-        let mut busy = Duration::ZERO;
+        let (mut busy, mut teaching) = (Duration::ZERO, Duration::ZERO);
         for worker in &self.workers {
             busy += worker.busy;
+            teaching += worker.teaching;
             for (all, own) in measured.iter_mut().zip(worker.engine().spent()) {
                 all.time += own.time;
                 all.calls += own.calls;
@@ -181,7 +185,11 @@ impl<E> Trainer<Profiled<E>> {
         let threads = stages.passes * u32::try_from(count).unwrap_or(u32::MAX);
         let alone = [
             (StepOperation::Rest, shared(busy.saturating_sub(within))),
-            (StepOperation::Waiting, shared(threads.saturating_sub(busy))),
+            (StepOperation::Teacher, shared(teaching)),
+            (
+                StepOperation::Waiting,
+                shared(threads.saturating_sub(busy + teaching)),
+            ),
             (StepOperation::Data, stages.data.as_secs_f64()),
             (StepOperation::Merge, stages.merge.as_secs_f64()),
             (StepOperation::Update, stages.update.as_secs_f64()),

@@ -13,6 +13,7 @@ use tracing::trace_span;
 use super::batches::{BatchTokens, Batches};
 use super::image::{NAME, with_model};
 use super::profile::until_now;
+use super::teacher::{Ask, Teacher};
 use super::trainer::Trainer;
 use crate::Error;
 use crate::engine::EngineError;
@@ -111,6 +112,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     /// Computes the gradients of a batch, each part by one of the workers.
     fn passes(&mut self, tokens: &BatchTokens) -> Result<Config, Error> {
         let (options, state, workers) = (&self.options, &self.state, &mut self.workers);
+        let teacher = self.teacher.as_ref();
         let (length, micro) = (options.context(), options.micro.min(options.batch));
         let pieces: Vec<(&[u32], &[u32])> = tokens
             .inputs
@@ -124,15 +126,25 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             let count = Shapes::new(model.config()).values();
             workers.par_iter_mut().try_for_each(|worker| {
                 worker.begin(count);
-                loop {
+                let (start, before) = (Instant::now(), worker.busy);
+                let mut soft = std::mem::take(&mut worker.soft);
+                let mut work = |mut ask: Option<(&Teacher, Ask<'_>)>| loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(&(tokens, targets)) = pieces.get(index) else {
                         return Ok(());
                     };
                     let _span = trace_span!("part", index).entered();
+                    let soft = match &mut ask {
+                        Some((teacher, ask)) => {
+                            ask(tokens, &mut soft)?;
+                            teacher.targets(&soft)
+                        }
+                        None => None,
+                    };
                     let batch = Batch {
                         tokens,
                         targets,
+                        soft,
                         length,
                         recompute: options.recompute,
                     };
@@ -143,7 +155,17 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
                             *first = Some((index, found));
                         }
                     }
+                };
+                let done = match teacher {
+                    Some(teacher) => teacher.run(length, |ask| work(Some((teacher, ask)))),
+                    None => work(None),
+                };
+                worker.soft = soft;
+                if teacher.is_some() {
+                    let own = worker.busy - before;
+                    worker.teaching += start.elapsed().saturating_sub(own);
                 }
+                done
             })?;
             Ok(*model.config())
         })?;

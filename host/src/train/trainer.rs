@@ -15,6 +15,7 @@ use super::image::{Image, NAME, with_model};
 use super::options::TrainOptions;
 use super::profile::Stages;
 use super::state::State;
+use super::teacher::Teacher;
 use super::watch::Verdict;
 use super::worker::Worker;
 use crate::Error;
@@ -32,6 +33,7 @@ pub struct Trainer<E> {
     pub(super) stages: Stages,
     /// A digest of the weights it began with, unless they came from the seed.
     from: Option<u64>,
+    pub(super) teacher: Option<Teacher>,
 }
 
 impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
@@ -101,9 +103,33 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             state,
             stages: Stages::default(),
             from,
+            teacher: None,
         };
         trainer.encode()?;
         Ok(trainer)
+    }
+
+    /// Distils a teacher into the model from now on: beside the text's next token, each step learns the probabilities
+    /// that the teacher gives all tokens, as [`SoftTargets`](tercet_core::train::SoftTargets) says. The teacher is any
+    /// model that can be run, with the same tokens, and a context of at least one sequence. Reported costs remain those
+    /// of the text.
+    ///
+    /// `temperature` is above 0: more than 1 brings out what the teacher takes for less likely. `share` is the
+    /// teacher's of the cost, from 0 to 1. Each worker runs the teacher on its sequences, so that a step takes one more
+    /// forward pass, of the teacher, and a float per token of a sequence and of the vocabulary.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for another temperature or share; [`Error::Unsupported`] for a teacher with other tokens or
+    /// a shorter context; those of opening a model.
+    pub fn learn_from(
+        &mut self,
+        teacher: LanguageFile,
+        temperature: f32,
+        share: f32,
+    ) -> Result<(), Error> {
+        let own = (&self.options, &self.vocabulary);
+        self.teacher = Some(Teacher::new(teacher, own, temperature, share)?);
+        Ok(())
     }
 
     /// Returns a file of zeros with all metadata of a run's file, such as its tokenizer.
@@ -191,6 +217,11 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             .from
             .map_or_else(|| "the seed".into(), |from| format!("{from:016x}"));
         origin.push(("first weights", from));
+        let teacher = self.teacher.as_ref();
+        origin.push((
+            "teacher",
+            teacher.map_or_else(|| "none".into(), Teacher::identity),
+        ));
         Ok(origin)
     }
 

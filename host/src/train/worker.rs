@@ -19,8 +19,11 @@ pub(super) struct Worker<E> {
     engine: E,
     pub(super) sums: Vec<i64>,
     pub(super) loss: Loss,
-    /// The time with work, of all steps.
+    /// The time with work, of all steps, and that of the teacher beside it.
     pub(super) busy: Duration,
+    pub(super) teaching: Duration,
+    /// A teacher's probabilities for some sequences.
+    pub(super) soft: Vec<f32>,
     keys: Vec<i8>,
     values: Vec<i8>,
     scales: Vec<f32>,
@@ -52,6 +55,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
             sums: Vec::new(),
             loss: 0,
             busy: Duration::ZERO,
+            teaching: Duration::ZERO,
+            soft: Vec::new(),
             keys: Vec::new(),
             values: Vec::new(),
             scales: Vec::new(),

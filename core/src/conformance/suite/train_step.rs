@@ -177,6 +177,7 @@ fn gradients<E: TrainEngine>(
     let batch = Batch {
         tokens,
         targets,
+        soft: None,
         length: LENGTH,
         recompute: true,
     };

@@ -6,8 +6,9 @@ use tercet_core::number::root::sqrt_f32;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
     AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, Needs, Parameter, Schedule, Shapes,
-    Tensor, Update, accumulate, code, exponent, fixed, gate, gradient, gradients, loss, norm,
-    power_row, power_row_wide, quantize, row_codes, squares, ternary, transpose, unit,
+    SoftTargets, Tensor, Update, accumulate, code, exponent, fixed, gate, gradient, gradients,
+    loss, norm, power_row, power_row_wide, quantize, row_codes, soften, squares, ternary,
+    transpose, unit,
 };
 
 use crate::reach::reach;
@@ -43,6 +44,8 @@ reach! {
     Shapes::number,
     Shapes::tensor,
     Shapes::values,
+    SoftTargets::loss,
+    SoftTargets::new,
     Tensor::is_empty,
     Tensor::len,
     Tensor::of::<u8>,
@@ -60,6 +63,7 @@ reach! {
     power_row_wide,
     quantize,
     row_codes,
+    soften,
     squares,
     ternary,
     transpose,

@@ -40,6 +40,7 @@ pub(super) struct Material {
 impl Material {
     pub(super) fn new(arguments: &Arguments, texts: &Texts) -> Result<Self, Failure> {
         let named = arguments.from.as_ref().or(arguments.tokenizer.as_ref());
+        let named = named.or(arguments.teacher.as_ref());
         let file = named.map(|path| LanguageFile::open(path)).transpose()?;
         let vocabulary = match &file {
             Some(file) => {
@@ -99,16 +100,22 @@ impl Material {
     /// Begins a run, whose workers have the given engine on one thread.
     pub(super) fn trainer<E: Worker>(
         &self,
+        arguments: &Arguments,
         options: &TrainOptions,
         engine: fn(Threads) -> E,
     ) -> Result<Trainer<E>, Failure> {
         let engines = (0..workers(options)).map(|_| engine(Threads::alone()));
         let engines = engines.collect();
         let vocabulary = self.vocabulary.clone();
-        Ok(match &self.from {
+        let mut trainer = match &self.from {
             Some(model) => Trainer::from_model(engines, options, vocabulary, model)?,
             None => Trainer::new(engines, options, vocabulary)?,
-        })
+        };
+        if let Some(path) = &arguments.teacher {
+            let teacher = LanguageFile::open(path)?;
+            trainer.learn_from(teacher, arguments.temperature, arguments.teacher_share)?;
+        }
+        Ok(trainer)
     }
 
     /// Returns the memory of a run.

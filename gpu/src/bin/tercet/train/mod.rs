@@ -31,6 +31,7 @@ Examples:
   tercet train book.txt -o book.gguf --checkpoint run --resume         ... from which this continues
   cat *.txt | tercet train - -o model.gguf --steps 500 --report run    curves and held-out text
   tercet train more.txt --from book.gguf -o more.gguf                  starts from a model's weights
+  tercet train book.txt --teacher large.gguf -o small.gguf             learns from a larger model too
   tercet train book.txt -o book.gguf --steps 9000 --every 100 --plateau 3 --patience 9
   tercet train book.txt --preset small --plan                          the memory that a run needs
   tercet train book.txt --preset small --find-batch 4000000000         the largest batch for 4 GB
@@ -51,6 +52,11 @@ The learning rate rises over --warmup steps and then falls to the share --last o
 With --schedule two-stage it falls in a line, and the second half of the steps uses two thirds of the rate and no \
 weight decay, as BitNet does. --plateau halves the rate when evaluations stop improving; --patience ends the run. \
 Evaluations are sums of integers, so every machine makes the same decisions.
+
+With --teacher, a step also runs the teacher on its sequences. The gradient is (1 - SHARE) times that of the text's \
+next token, plus SHARE times T times the difference of both models' probabilities at temperature T. Reported costs \
+remain those of the text. The teacher's context must hold a sequence. --plan and --find-batch count no teacher, so they \
+refuse one.
 
 --minutes fixes the number of steps before the first one, since the learning rate is planned for it. That number is an \
 estimate from the time of a few steps: other work on the machine makes the run longer. The line that names it also \
@@ -76,8 +82,8 @@ text are then in a memory-mapped file in DIR instead of in memory.
 Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2, 4:2, 512, 128; tiny 256, 768, 4, \
 4:2, 1024, 256; small 512, 1536, 8, 8:2, 4096, 512; base 1024, 3072, 16, 16:4, 16384, 1024.
 
-JSON (--json), a line each: begun (at which step), parameters, tokens, held_out_tokens, steps, batch, rate; step, \
-loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
+JSON (--json), a line each: begun (at which step), parameters, tokens, held_out_tokens, steps, batch, rate, teacher (its path, \
+or null); step, loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
 process had; null where the system does not say); evaluated (the step), sum, count, bytes, mean, bits_per_byte, \
 verdict (best, waited, halved, over; null where none was due); done (steps), kept (the step whose weights the file \
 has), file, digest (null, as kept, unless the run is over; FNV-1a of 64 bits over the file's bytes), bytes, memory, \
@@ -126,6 +132,17 @@ pub(crate) struct Arguments {
     /// Use the vocabulary of this model, a GGUF file
     #[arg(long, value_name = "MODEL")]
     tokenizer: Option<PathBuf>,
+    /// Learn from this model too, a GGUF file of any supported type and architecture: from the probabilities that it gives
+    /// all tokens (distillation). Its vocabulary is that of the new model
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["vocabulary", "tokenizer", "plan", "find_batch"])]
+    teacher: Option<PathBuf>,
+    /// The temperature at which both models' probabilities are compared: more than 1 shows more of what the teacher
+    /// takes for less likely
+    #[arg(long, value_name = "T", value_parser = positive, requires = "teacher", default_value_t = 2.0)]
+    temperature: f32,
+    /// The teacher's share of what is learned; the rest is the text's next token
+    #[arg(long, value_name = "SHARE", value_parser = fraction, requires = "teacher", default_value_t = 0.5)]
+    teacher_share: f32,
     /// The share of the text that is held out, from its end
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.05)]
     hold: f64,

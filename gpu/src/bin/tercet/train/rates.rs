@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &Arguments, steps: u64) -> Result<(), Failure> {
         Material::new(arguments, &texts)?
     };
     let options = arguments.options(steps, material.parameters);
-    let trainer = material.trainer(&options, |engine| engine)?;
+    let trainer = material.trainer(arguments, &options, |engine| engine)?;
     let batches = Batches::new(&material.corpus, options.batch, 0);
     let test = RateTest {
         steps,

@@ -96,7 +96,7 @@ fn run_with<E: Worker>(
         (None, None) => 1000,
     };
     let options = arguments.options(steps, material.parameters);
-    let mut trainer = material.trainer(&options, engine)?;
+    let mut trainer = material.trainer(arguments, &options, engine)?;
     if arguments.resume {
         let path = checkpoint.as_deref().unwrap_or(Path::new(CHECKPOINT));
         trainer.resume(path, &material.corpus)?;
@@ -113,6 +113,10 @@ fn run_with<E: Worker>(
         steps,
         batch: options.batch,
         rate: options.rate,
+        teacher: arguments
+            .teacher
+            .as_ref()
+            .map(|path| path.display().to_string()),
     })?;
     let batches = Batches::new(&material.corpus, options.batch, trainer.steps());
     while trainer.steps() < last && !trainer.is_over() {
@@ -181,7 +185,7 @@ fn run_with<E: Worker>(
 /// Returns the number of steps that fit the time, from the time of some steps, and reports when they should end.
 fn measure(arguments: &Arguments, material: &Material, minutes: f64) -> Result<u64, Failure> {
     let options = arguments.options(1000, material.parameters);
-    let mut trainer = material.trainer(&options, |engine| engine)?;
+    let mut trainer = material.trainer(arguments, &options, |engine| engine)?;
     let batches = Batches::new(&material.corpus, options.batch, 0);
     trainer.step(&batches)?;
     let start = Instant::now();

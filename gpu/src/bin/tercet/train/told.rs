@@ -26,6 +26,7 @@ pub(super) struct Begun {
     pub(super) steps: u64,
     pub(super) batch: usize,
     pub(super) rate: f32,
+    pub(super) teacher: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -103,7 +104,7 @@ impl Told {
         }
         let parameters = &begun.parameters;
         output::text(&format!(
-            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}, a learning rate of {}\n",
+            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}, a learning rate of {}{}\n",
             parameters.embedding_length,
             parameters.feed_forward_length,
             parameters.block_count,
@@ -117,6 +118,10 @@ impl Told {
             begun.batch,
             parameters.context_length,
             begun.rate,
+            match &begun.teacher {
+                Some(path) => format!("; {path} teaches"),
+                None => String::new(),
+            },
         ))
     }
 

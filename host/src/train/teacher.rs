@@ -1,0 +1,145 @@
+//! A teacher: another model, whose predictions a run learns from.
+
+use tercet_core::conformance::Digest;
+use tercet_core::model::Row;
+use tercet_core::train::{SoftTargets, soften};
+
+use super::options::TrainOptions;
+use crate::Error;
+use crate::language::{Decoder, LanguageFile, RunOptions, View, Vocabulary, run};
+use crate::parallel::Threads;
+
+/// A model and what is learned from it.
+#[derive(Debug)]
+pub(super) struct Teacher {
+    file: LanguageFile,
+    temperature: f32,
+    share: f32,
+    digest: u64,
+}
+
+/// Replaces the content of a buffer by a teacher's probabilities for the tokens of some sequences.
+pub(super) type Ask<'a> = &'a mut dyn FnMut(&[u32], &mut Vec<f32>) -> Result<(), Error>;
+
+impl Teacher {
+    /// Returns a teacher for a run with these options and this vocabulary.
+    pub(super) fn new(
+        file: LanguageFile,
+        (options, vocabulary): (&TrainOptions, &Vocabulary),
+        temperature: f32,
+        share: f32,
+    ) -> Result<Self, Error> {
+        if SoftTargets::new(&[], temperature, share).is_none() {
+            return Err(Error::options(format!(
+                "the temperature is {temperature} and the teacher's share {share}: the first must be above 0, the \
+                 second from 0 to 1"
+            )));
+        }
+        let refuse = |reason: String| Error::unsupported(file.path(), reason);
+        let mut view = View::of(&file)?;
+        let config = *view.model(&file)?.config();
+        let own = Vocabulary::read(&file.reader()?).map_err(refuse)?;
+        let most = own.tokens.len().max(vocabulary.tokens.len());
+        let other = (0..most).find(|&id| own.tokens.get(id) != vocabulary.tokens.get(id));
+        if let Some(id) = other {
+            let text =
+                |token: Option<&String>| token.map_or("none".into(), |token| format!("`{token}`"));
+            return Err(refuse(format!(
+                "a teacher needs the same tokens: token {id} is {}, but {} in the model in training",
+                text(own.tokens.get(id)),
+                text(vocabulary.tokens.get(id))
+            )));
+        }
+        if config.vocabulary != most {
+            return Err(refuse(format!(
+                "a teacher needs the same tokens: it has logits for {}, but {most} tokens",
+                config.vocabulary
+            )));
+        }
+        if (config.context as usize) < options.context() {
+            return Err(refuse(format!(
+                "a teacher reads whole sequences: {} tokens, but its context has {}",
+                options.context(),
+                config.context
+            )));
+        }
+        let mut digest = Digest::new();
+        digest.bytes(file.bytes());
+        let digest = digest.value();
+        Ok(Self {
+            file,
+            temperature,
+            share,
+            digest,
+        })
+    }
+
+    /// Returns what of it decides the bits of a run.
+    pub(super) fn identity(&self) -> String {
+        let Self {
+            digest,
+            temperature,
+            share,
+            ..
+        } = self;
+        format!("{digest:016x} at temperature {temperature:?} with share {share:?}")
+    }
+
+    /// Returns the targets of probabilities that were asked for.
+    pub(super) fn targets<'b>(&self, probabilities: &'b [f32]) -> Option<SoftTargets<'b>> {
+        SoftTargets::new(probabilities, self.temperature, self.share)
+    }
+
+    /// Calls a function that may ask about sequences of `length` tokens, on this thread.
+    pub(super) fn run(
+        &self,
+        length: usize,
+        work: impl FnOnce(Ask<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut view = View::of(&self.file)?;
+        let model = view.model(&self.file)?;
+        let options = RunOptions {
+            context: Some(length as u32),
+            ..RunOptions::default()
+        };
+        // The bits are the same on every engine; alone, as the workers are.
+        let mut engine = Threads::alone();
+        run(&mut engine, &self.file, &model, &options, |decoder| {
+            work(&mut |tokens, probabilities| self.answer(decoder, (tokens, length), probabilities))
+        })?;
+        Ok(())
+    }
+
+    fn answer(
+        &self,
+        decoder: &mut Decoder<'_, '_, Threads>,
+        (tokens, length): (&[u32], usize),
+        probabilities: &mut Vec<f32>,
+    ) -> Result<(), Error> {
+        let vocabulary = decoder.model().config().vocabulary;
+        probabilities.clear();
+        probabilities.reserve(tokens.len() * vocabulary);
+        let mut rows = Vec::with_capacity(decoder.chunk());
+        for sequence in tokens.chunks(length) {
+            decoder.reset(0);
+            for chunk in sequence.chunks(decoder.chunk()) {
+                rows.clear();
+                rows.extend(chunk.iter().map(|&token| Row {
+                    token,
+                    sequence: 0,
+                    logits: true,
+                }));
+                probabilities.extend_from_slice(decoder.step(&rows)?);
+            }
+        }
+        for logits in probabilities.chunks_mut(vocabulary) {
+            if !soften(logits, self.temperature) {
+                return Err(Error::unsupported(
+                    self.file.path(),
+                    "a logit of the teacher is not finite",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
