@@ -17,8 +17,10 @@ pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
 pub(in crate::simd) use half_product::Values;
 pub(in crate::simd) use halves::HalfRows;
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+pub(in crate::simd) use tiles::word;
 pub(in crate::simd) use tiles::{
-    Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack, word,
+    Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack,
 };
 pub(crate) use tiles::{PanelSums, Panels, ROWS, Strips};
 

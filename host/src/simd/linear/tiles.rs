@@ -33,6 +33,7 @@ pub(in crate::simd) struct Group(pub(in crate::simd) [[u8; 4]; ROWS]);
 pub(in crate::simd) type Word = [i8; 4];
 
 /// Returns four columns as one number. Not by `map`, which may stay a call of the innermost loop.
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 #[inline(always)]
 pub(in crate::simd) fn word(&[a, b, c, d]: &Word) -> i32 {
     i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8])
