@@ -1,10 +1,13 @@
 //! A range test of the learning rate.
 
+use std::path::Path;
+
 use serde::Serialize;
 use tercet_core::engine::TrainEngine;
 use tercet_core::train::AdamW;
 
 use super::batches::Batches;
+use super::image::NAME;
 use super::trainer::Trainer;
 use crate::Error;
 use crate::engine::EngineError;
@@ -121,8 +124,12 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             let rate = test.at(index);
             let report = match self.step_with(batches, rate, &adamw) {
                 Ok(report) => report,
-                // Rates that are too high are what a test is for.
-                Err(_) if index > 0 => break,
+                // Rates that are too high for this model are what a test is for.
+                Err(Error::Unsupported { path, .. } | Error::Tensor { path, .. })
+                    if index > 0 && path == Path::new(NAME) =>
+                {
+                    break;
+                }
                 Err(error) => return Err(error),
             };
             let loss = report.mean();
