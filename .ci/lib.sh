@@ -42,7 +42,7 @@ note() {
 compiler_for() {
     if [[ ${TERCET_CROSS:-rustup} == rustup ]] && rustup target list --installed 2>/dev/null | grep -qx "$1"; then
         echo rustup
-    elif [[ ${TERCET_CROSS:-sysroot} == sysroot && -x /usr/bin/cargo ]] && .ci/sysroot --path "$1" >/dev/null 2>&1; then
+    elif [[ ${TERCET_CROSS:-sysroot} == sysroot ]] && .ci/sysroot --path "$1" >/dev/null 2>&1; then
         echo sysroot
     fi
 }
@@ -58,7 +58,7 @@ need_target() {
 # need_clippy TARGET
 need_clippy() {
     need_target "$1"
-    if [[ $(compiler_for "$1") == sysroot && ! -x /usr/bin/cargo-clippy ]]; then
+    if [[ $(compiler_for "$1") == sysroot && ! -x $(.ci/sysroot --path "$1")/bin/cargo-clippy ]]; then
         skip "no clippy beside Debian's compiler; apt-get install rust-web-clippy"
     fi
 }
@@ -70,6 +70,10 @@ with_target() {
     need_target "$target"
     (
         export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/cross}
+        # As firmware/, whose figures need the lines: workspaces whose profiles differ in no more share what they depend on.
+        if [[ $target == *-none-* ]]; then
+            set -- env "CARGO_PROFILE_RELEASE_DEBUG=${CARGO_PROFILE_RELEASE_DEBUG:-line-tables-only}" "$@"
+        fi
         if [[ $(compiler_for "$target") == sysroot ]]; then
             sysroot=$(.ci/sysroot --path "$target")
             # Clippy, which is called in the compiler's place, asks the environment.

@@ -12,8 +12,6 @@ target=$(sed -n 's/^target = "\(.*\)"$/\1/p' "$room/.cargo/config.toml")
 
 # A user stands in the package's folder and gives none of these. QEMU's `digits` gets the same name, but only when it is built.
 there=(--release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml")
-# No one steps through it here.
-export CARGO_PROFILE_RELEASE_DEBUG=0
 linted "$target" cargo build --locked -q --target "$target" "${there[@]}"
 
 images=target/cross/$target/release

@@ -42,12 +42,11 @@ esac
 # Not by --config, where cargo takes the dot in `thumbv8m.main` for its own.
 export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=$flags"
 # A pool takes an instruction more on a Cortex-M4, of all boards, where Clippy compiles it, or without debug information: which of two registers
-# holds what is a matter of chance. The others are linted as they are built, and nobody steps through them here.
+# holds what is a matter of chance. The others are linted as they are built.
 build=(linted "$target" cargo build --locked --target "$target")
 if [[ $board == m4 ]]; then
     build=(cross "$target" build)
-else
-    export CARGO_PROFILE_RELEASE_DEBUG=0
+    export CARGO_PROFILE_RELEASE_DEBUG=true
 fi
 # Counted with a library for speed, as rustup's is.
 export TERCET_SYSROOT_FOR=speed
