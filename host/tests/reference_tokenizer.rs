@@ -1,6 +1,7 @@
 //! Tokenizers against llama.cpp: its library on random texts, and the inputs and outputs that it keeps beside its
 //! vocabularies.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -219,26 +220,24 @@ fn cases(thorough: bool) -> Vec<Case> {
     cases
 }
 
-/// What the script writes for a case.
-fn line(tokenizer: &Tokenizer, case: &Case) -> String {
+/// The tokens of a case.
+fn tokens(tokenizer: &Tokenizer, case: &Case) -> Vec<u32> {
     let encoding = Encoding {
         ends: case.ends,
         special: case.special,
         loss: Loss::Allowed,
     };
-    let tokens = tokenizer.encode(&case.text, encoding).unwrap();
-    let ids: Vec<String> = tokens.iter().map(u32::to_string).collect();
+    tokenizer.encode(&case.text, encoding).unwrap()
+}
+
+/// What the script writes of a token.
+fn pieces(tokenizer: &Tokenizer, token: u32) -> String {
     let view = tokenizer.view();
     let [hidden, shown] = [Specials::Hidden, Specials::Shown].map(|specials| {
-        let pieces = tokens
-            .iter()
-            .map(|&id| view.pieces().piece(id, specials).unwrap());
-        pieces
-            .flatten()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
+        let piece = view.pieces().piece(token, specials).unwrap();
+        piece.map(|byte| format!("{byte:02x}")).collect::<String>()
     });
-    format!("{}|{hidden}|{shown}", ids.join(" "))
+    format!("{token}|{hidden}|{shown}")
 }
 
 /// Compares a tokenizer with that of llama.cpp for the same file, on [`cases`].
@@ -257,9 +256,13 @@ fn compare(path: &Path, tokenizer: &Tokenizer, python: &Path, ggml: &Path) {
     let arguments = [library, path, &texts, &out].map(|path| OsString::from(path.as_os_str()));
     support::run(python, SCRIPT, arguments);
     let found = fs::read_to_string(&out).unwrap();
+    let mut lines = found.lines();
+    let mut seen = BTreeSet::new();
     let mut count = 0;
-    for (case, theirs) in cases.iter().zip(found.lines()) {
-        let ours = line(tokenizer, case);
+    for case in &cases {
+        let ids = lines.next().unwrap().split_whitespace();
+        let theirs: Vec<u32> = ids.map(|id| id.parse().unwrap()).collect();
+        let ours = tokens(tokenizer, case);
         let text = &case.text[..case.text.len().min(200)];
         assert!(
             ours == theirs,
@@ -267,13 +270,24 @@ fn compare(path: &Path, tokenizer: &Tokenizer, python: &Path, ggml: &Path) {
             name(path),
             String::from_utf8_lossy(text)
         );
-        count += ours.split(' ').count();
+        count += ours.len();
+        seen.extend(ours);
     }
-    assert_eq!(found.lines().count(), cases.len());
+    assert_eq!(lines.next(), Some(""));
+    for &token in &seen {
+        assert_eq!(
+            lines.next(),
+            Some(&*pieces(tokenizer, token)),
+            "{}",
+            name(path)
+        );
+    }
+    assert_eq!(lines.next(), None);
     println!(
-        "{}: {} texts, about {count} tokens equal",
+        "{}: {} texts, {count} tokens and the pieces of {} equal",
         name(path),
-        cases.len()
+        cases.len(),
+        seen.len()
     );
 }
 

@@ -3,8 +3,8 @@
 usage: tokenizer.py FOLDER MODEL CASES OUT
 
 FOLDER holds libllama and ggml's libraries, as npm's @node-llama-cpp/linux-x64 has them. CASES is texts, one after the other: a little-endian
-u32 of its bytes, a byte of flags (1: add_special, 2: parse_special), the bytes. OUT gets a line for each: ids, a bar, the bytes of their
-pieces in hexadecimal, a bar, the same with special tokens.
+u32 of its bytes, a byte of flags (1: add_special, 2: parse_special), the bytes. OUT gets a line for each: ids. Then, after an empty line,
+one for each id among them: a bar, the bytes of its piece in hexadecimal, a bar, the same of a piece that may be a special token.
 """
 
 import ctypes as c
@@ -49,21 +49,19 @@ assert loaded, f"llama.cpp cannot open {model}"
 vocabulary = llama.llama_model_get_vocab(loaded)
 
 buffer = c.create_string_buffer(1 << 16)
-pieces = {}
 
 
 def piece(token, special):
-    if (token, special) not in pieces:
-        length = llama.llama_token_to_piece(vocabulary, token, buffer, len(buffer), 0, special)
-        assert length >= 0
-        pieces[token, special] = c.string_at(buffer, length).hex()
-    return pieces[token, special]
+    length = llama.llama_token_to_piece(vocabulary, token, buffer, len(buffer), 0, special)
+    assert length >= 0
+    return c.string_at(buffer, length).hex()
 
 
 with open(cases, "rb") as file:
     cases = file.read()
 with open(out, "w") as file:
     at = 0
+    seen = set()
     while at < len(cases):
         length, flags = int.from_bytes(cases[at : at + 4], "little"), cases[at + 4]
         text = cases[at + 5 : at + 5 + length]
@@ -72,5 +70,8 @@ with open(out, "w") as file:
         count = llama.llama_tokenize(vocabulary, text, length, tokens, len(tokens), bool(flags & 1), bool(flags & 2))
         assert count >= 0
         ids = tokens[:count]
-        hidden, shown = ("".join(piece(token, special) for token in ids) for special in (False, True))
-        file.write(f"{' '.join(map(str, ids))}|{hidden}|{shown}\n")
+        seen.update(ids)
+        file.write(f"{' '.join(map(str, ids))}\n")
+    file.write("\n")
+    for token in sorted(seen):
+        file.write(f"{token}|{piece(token, False)}|{piece(token, True)}\n")
