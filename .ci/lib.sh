@@ -59,7 +59,7 @@ need_target() {
 need_clippy() {
     need_target "$1"
     if [[ $(compiler_for "$1") == sysroot && ! -x $(.ci/sysroot --path "$1")/bin/cargo-clippy ]]; then
-        skip "no clippy beside Debian's compiler; apt-get install rust-web-clippy"
+        skip "no clippy beside that compiler; rustup component add clippy, for Debian's apt-get install rust-web-clippy"
     fi
 }
 
