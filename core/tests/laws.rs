@@ -38,5 +38,6 @@ mod support;
 mod tokenizer;
 mod train_attention;
 mod train_autograd;
+mod train_lean;
 mod train_model;
 mod train_steps;

@@ -83,16 +83,18 @@ fn a_large_buffer_shows_and_training_takes_what_was_planned() {
         ..tiny
     };
     // Mostly weights and sums; mostly activations; and few of them, since layers are computed twice.
-    for (parameters, micro, workers, recompute, saves) in [
-        (short, 1, 2, false, true),
-        (long, 3, 2, false, false),
-        (long, 4, 1, true, false),
+    for (parameters, micro, workers, recompute, saves, lean) in [
+        (short, 1, 2, false, true, false),
+        (short, 1, 1, false, true, true),
+        (long, 3, 2, false, false, false),
+        (long, 4, 1, true, false, false),
     ] {
         let options = TrainOptions {
             // Enough parts that every worker gets one.
             batch: 2 * micro * workers,
             micro,
             recompute,
+            lean,
             steps: 1,
             watch: Watch {
                 every: 1,

@@ -154,6 +154,86 @@ fn a_run_that_was_interrupted_goes_on_with_the_same_bits() {
 }
 
 #[test]
+fn a_run_with_a_lean_state_has_one_file_too() {
+    let lean = TrainOptions {
+        lean: true,
+        watch: Watch {
+            every: 1,
+            plateau: None,
+            patience: Some(9),
+        },
+        ..options()
+    };
+    let expected = file(vec![Threads::alone()], &lean);
+    assert!(expected != file(vec![Threads::alone()], &options()));
+    let other = TrainOptions { seed: 2, ..lean };
+    assert!(expected != file(vec![Threads::alone()], &other));
+    let (corpus, folder) = (corpus(&lean), Folder::new());
+    let path = folder.file("checkpoint.safetensors");
+    let split = TrainOptions { micro: 1, ..lean };
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(3)
+        .build()
+        .unwrap();
+    // Each step anew from a checkpoint, by core on three threads.
+    let (found, best) = pool.install(|| {
+        let mut trainer = begun(vec![Scalar; 3], &split);
+        while trainer.steps() < lean.steps {
+            let batches = Batches::new(&corpus, split.batch, trainer.steps());
+            trainer.step(&batches).unwrap();
+            let cost = trainer.evaluate(Threads::alone, &corpus, &|_| 1).unwrap();
+            trainer.watch(&cost);
+            trainer.save(&path, &corpus).unwrap();
+            trainer = begun(vec![Scalar; 3], &split);
+            trainer.resume(&path, &corpus).unwrap();
+        }
+        (
+            trainer.file().to_vec(),
+            trainer.export(Format::Tq2_0).unwrap(),
+        )
+    });
+    assert!(found == expected);
+    // The last was the best; its weights went through the checkpoint too.
+    assert!(best == expected);
+    let state = tercet_host::TensorFile::open(&path).unwrap();
+    let bytes = |names: &[&str]| {
+        let own = names
+            .iter()
+            .map(|name| state.get(name).unwrap().bytes.len());
+        own.sum::<usize>() as f64
+    };
+    let weights = bytes(&["weights"]) / 2.0;
+    let own = [
+        "weights",
+        "exponents",
+        "first_moments",
+        "second_moments",
+        "moment_scales",
+    ];
+    assert!(bytes(&own) / weights < 4.2, "{}", bytes(&own) / weights);
+    let plan = planned(&lean, 1);
+    assert_eq!((plan.weights + plan.moments) as f64, bytes(&own));
+    assert_eq!(plan.best as f64, bytes(&["best_weights", "best_exponents"]));
+    // Neither form of a state goes on as the other.
+    let mut full = begun(
+        vec![Scalar],
+        &TrainOptions {
+            lean: false,
+            ..lean
+        },
+    );
+    let error = full.resume(&path, &corpus).unwrap_err().to_string();
+    assert!(error.contains("its lean is `yes`, not `none`"), "{error}");
+    // A ternary model begins as it is.
+    let path = folder.file("model.gguf");
+    fs::write(&path, &expected).unwrap();
+    let model = tercet_host::TensorFile::open(&path).unwrap();
+    let engines = vec![Threads::alone()];
+    let second = Trainer::from_model(engines, &lean, Vocabulary::bytes(), &model).unwrap();
+    assert!(second.file() == expected);
+}
+
+#[test]
 fn a_checkpoint_of_another_run_or_a_torn_one_is_refused() {
     let (options, folder) = (options(), Folder::new());
     let corpus = corpus(&options);
@@ -507,21 +587,27 @@ fn tokens_in_a_file_train_as_tokens_in_memory() {
 
 #[test]
 fn a_text_is_learned() {
-    let options = TrainOptions {
-        steps: 30,
-        rate: 1e-2,
-        warmup: 3,
-        ..options()
-    };
-    let corpus = corpus(&options);
-    let batches = Batches::new(&corpus, options.batch, 0);
-    let mut trainer = begun(vec![Threads::alone(); 2], &options);
-    let costs: Vec<f64> = (0..30)
-        .map(|_| trainer.step(&batches).unwrap().mean())
-        .collect();
-    let (first, last) = (costs[0], costs[25..].iter().sum::<f64>() / 5.0);
-    // ln 259 at first; what letters alone cost at last.
-    assert!((first - 5.56).abs() < 0.2 && last < 3.0, "{first} {last}");
+    for lean in [false, true] {
+        let options = TrainOptions {
+            steps: 30,
+            rate: 1e-2,
+            warmup: 3,
+            lean,
+            ..options()
+        };
+        let corpus = corpus(&options);
+        let batches = Batches::new(&corpus, options.batch, 0);
+        let mut trainer = begun(vec![Threads::alone(); 2], &options);
+        let costs: Vec<f64> = (0..30)
+            .map(|_| trainer.step(&batches).unwrap().mean())
+            .collect();
+        let (first, last) = (costs[0], costs[25..].iter().sum::<f64>() / 5.0);
+        // ln 259 at first; what letters alone cost at last.
+        assert!(
+            (first - 5.56).abs() < 0.2 && last < 3.0,
+            "{lean}: {first} {last}"
+        );
+    }
 }
 
 #[test]

@@ -96,6 +96,28 @@ impl AdamW {
         weights: &mut [f32],
         (first, second): (&mut [f32], &mut [f32]),
     ) {
+        let limit = f32::INFINITY;
+        self.advance(
+            root,
+            update,
+            (sums, unit),
+            (decays, limit),
+            weights,
+            (first, second),
+        );
+    }
+
+    /// Does [`AdamW::update`] with steps of at most `limit` learning rates.
+    #[inline(always)]
+    pub(super) fn advance(
+        &self,
+        root: impl Fn(f32) -> f32,
+        update: &Update,
+        (sums, unit): (&[i64], f32),
+        (decays, limit): (bool, f32),
+        weights: &mut [f32],
+        (first, second): (&mut [f32], &mut [f32]),
+    ) {
         let [beta1, beta2] = update.powers;
         let corrections = ((1.0 - beta1) as f32, (1.0 - beta2) as f32);
         let (new1, new2) = (1.0 - self.beta1, 1.0 - self.beta2);
@@ -110,6 +132,7 @@ impl AdamW {
             *m = self.beta1 * *m + new1 * g;
             *v = self.beta2 * *v + new2 * (g * g);
             let step = (*m / corrections.0) / (root(*v / corrections.1) + self.eps);
+            let step = step.clamp(-limit, limit);
             *weight = (*weight - decay * *weight) - update.rate * step;
         }
     }

@@ -42,12 +42,19 @@ pub const fn exponent(magnitude: u32, floor: i32) -> Option<i32> {
     if magnitude >= INFINITE {
         return None;
     }
-    // The value is mantissa · 2^(field − 150), with a mantissa between 2²³ and 2²⁴; 127 · 2¹⁷ is in this range too.
+    Some(least_exponent(magnitude, 127, floor))
+}
+
+/// Returns the least e, but at least `floor`, with a finite magnitude ≤ `most` · 2ᵉ; `most` is below 2²⁴.
+#[inline(always)]
+pub(super) const fn least_exponent(magnitude: u32, most: u32, floor: i32) -> i32 {
+    // The value is mantissa · 2^(field − 150), with a mantissa between 2²³ and 2²⁴; so is `most` when shifted.
+    let shift = most.leading_zeros() - 8;
     let field = (magnitude >> 23) as i32;
     let mantissa = magnitude & 0x7F_FFFF | 0x80_0000;
-    let above = if mantissa > 127 << 17 { 1 } else { 0 };
-    let exponent = field - 133 + above;
-    Some(if exponent > floor { exponent } else { floor })
+    let above = if mantissa > most << shift { 1 } else { 0 };
+    let exponent = field - 150 + shift as i32 + above;
+    if exponent > floor { exponent } else { floor }
 }
 
 /// Returns 2ᵉ as a float, for e from −126 to 127.

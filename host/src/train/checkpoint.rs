@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use tercet_core::conformance::Digest;
+use tercet_core::train::LEAN_BLOCK;
 
+use super::latent::{Moments, Weights};
 use super::state::State;
 use super::watch::{Best, Watched};
 use crate::file::output::Output;
@@ -13,9 +15,48 @@ use crate::{DType, Error, TensorFile};
 
 /// The format that the file states.
 const FORMAT: &str = "tercet training 2";
-const NAMES: [&str; 3] = ["weights", "first_moments", "second_moments"];
-/// The weights at the evaluation with the least cost, if a run keeps them.
-const BEST: &str = "best_weights";
+/// The weights, and their exponents if they are codes.
+const WEIGHTS: [&str; 2] = ["weights", "exponents"];
+/// Those at the evaluation with the least cost, if a run keeps them.
+const BEST: [&str; 2] = ["best_weights", "best_exponents"];
+/// The moments, and their scales if they are codes.
+const MOMENTS: [&str; 3] = ["first_moments", "second_moments", "moment_scales"];
+
+/// A tensor of the file.
+type Part = (&'static str, DType, Vec<u8>);
+
+fn bytes<const N: usize, T: Copy>(values: &[T], bytes: impl Fn(T) -> [u8; N]) -> Vec<u8> {
+    values.iter().flat_map(|&value| bytes(value)).collect()
+}
+
+fn of_weights([codes, exponents]: [&'static str; 2], weights: &Weights) -> Vec<Part> {
+    match weights {
+        Weights::Full(values) => vec![(codes, DType::F32, bytes(values, f32::to_le_bytes))],
+        Weights::Lean(values, own) => vec![
+            (codes, DType::I16, bytes(values, i16::to_le_bytes)),
+            (exponents, DType::I8, bytes(own, i8::to_le_bytes)),
+        ],
+    }
+}
+
+fn of_moments(moments: &Moments) -> Vec<Part> {
+    let [first, second, scales] = MOMENTS;
+    match moments {
+        Moments::Full(m, v) => vec![
+            (first, DType::F32, bytes(m, f32::to_le_bytes)),
+            (second, DType::F32, bytes(v, f32::to_le_bytes)),
+        ],
+        Moments::Lean(m, v, own) => vec![
+            (first, DType::I8, bytes(m, i8::to_le_bytes)),
+            (second, DType::U8, v.clone()),
+            (
+                scales,
+                DType::F32,
+                bytes(own.as_flattened(), f32::to_le_bytes),
+            ),
+        ],
+    }
+}
 
 /// Writes the state of a run, completely or not at all. `origin` identifies the run: names and values, all of which
 /// must be the same to resume it.
@@ -30,25 +71,16 @@ pub(super) fn write(
         waited,
         halvings,
     } = &state.watched;
-    let kept = best.as_ref().filter(|best| !best.weights.is_empty());
-    let all = [&state.weights, &state.first, &state.second];
-    let all = all.into_iter().chain(kept.map(|best| &best.weights));
-    let all: Vec<Vec<u8>> = all
-        .map(|values| {
-            values
-                .iter()
-                .flat_map(|value| value.to_le_bytes())
-                .collect()
-        })
-        .collect();
-    let parts: Vec<OutputTensor> = NAMES
+    let kept = best.as_ref().and_then(|best| best.weights.as_ref());
+    let mut all = of_weights(WEIGHTS, &state.weights);
+    all.extend(of_moments(&state.moments));
+    all.extend(kept.into_iter().flat_map(|best| of_weights(BEST, best)));
+    let parts: Vec<OutputTensor> = all
         .iter()
-        .chain([&BEST])
-        .zip(&all)
-        .map(|(name, bytes)| OutputTensor {
+        .map(|(name, dtype, bytes)| OutputTensor {
             name: (*name).to_owned(),
-            shape: vec![bytes.len() / 4],
-            dtype: DType::F32,
+            shape: vec![bytes.len() / dtype.block().1],
+            dtype: *dtype,
             bytes: bytes.len() as u64,
         })
         .collect();
@@ -70,9 +102,10 @@ pub(super) fn write(
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.clone())),
     );
-    metadata.push(("digest".into(), digest(&all, &metadata)));
+    let values = all.iter().map(|(.., bytes)| &bytes[..]);
+    metadata.push(("digest".into(), digest(values, &metadata)));
     let mut writer = safetensors::Writer::new(output, &metadata, &parts)?;
-    for (index, bytes) in all.iter().enumerate() {
+    for (index, (.., bytes)) in all.iter().enumerate() {
         writer.write(index, bytes)?;
     }
     writer.finish()
@@ -108,11 +141,17 @@ pub(super) fn read(
             return Err(Error::unsupported(path, reason));
         }
     }
-    let values = |name: &str| {
-        let tensor = model.get(name).filter(|tensor| tensor.dtype == DType::F32);
-        let tensor =
-            tensor.ok_or_else(|| Error::tensor(path, name, "it is missing, or not of f32"))?;
-        match tensor.bytes.len() == 4 * state.weights.len() {
+    let count = state.weights.len();
+    let tensor = |name: &'static str, dtype: DType, len: usize| {
+        let tensor = model.get(name).filter(|tensor| tensor.dtype == dtype);
+        let tensor = tensor.ok_or_else(|| {
+            Error::tensor(
+                path,
+                name,
+                format!("it is missing, or not of {}", dtype.name()),
+            )
+        })?;
+        match tensor.bytes.len() == len.saturating_mul(dtype.block().1) {
             true => Ok(tensor.bytes),
             false => {
                 let reason = "it has another number of values than the model";
@@ -120,18 +159,44 @@ pub(super) fn read(
             }
         }
     };
-    let mut all: Vec<&[u8]> = NAMES.into_iter().map(values).collect::<Result<_, _>>()?;
-    let has_best = model.get(BEST).is_some();
-    if has_best {
-        all.push(values(BEST)?);
-    }
+    let blocks = count.div_ceil(LEAN_BLOCK);
+    let weights = |[codes, exponents]: [&'static str; 2]| {
+        Ok(match &state.weights {
+            Weights::Full(_) => Weights::Full(floats(tensor(codes, DType::F32, count)?)),
+            Weights::Lean(..) => Weights::Lean(
+                values(tensor(codes, DType::I16, count)?, i16::from_le_bytes),
+                values(tensor(exponents, DType::I8, blocks)?, i8::from_le_bytes),
+            ),
+        })
+    };
+    let own = weights(WEIGHTS)?;
+    let [first, second, scales] = MOMENTS;
+    let moments = match &state.moments {
+        Moments::Full(..) => Moments::Full(
+            floats(tensor(first, DType::F32, count)?),
+            floats(tensor(second, DType::F32, count)?),
+        ),
+        Moments::Lean(..) => Moments::Lean(
+            values(tensor(first, DType::I8, count)?, i8::from_le_bytes),
+            tensor(second, DType::U8, count)?.to_vec(),
+            values(tensor(scales, DType::F32, 2 * blocks)?, f32::from_le_bytes)
+                .as_chunks()
+                .0
+                .to_vec(),
+        ),
+    };
+    let kept = model.get(BEST[0]).map(|_| weights(BEST)).transpose()?;
     let metadata: Vec<(String, String)> = model
         .metadata()
         .iter()
         .filter(|(name, _)| name != "digest")
         .cloned()
         .collect();
-    if value("digest") != Some(&digest(&all, &metadata)) {
+    let mut read = of_weights(WEIGHTS, &own);
+    read.extend(of_moments(&moments));
+    read.extend(kept.iter().flat_map(|kept| of_weights(BEST, kept)));
+    let read = read.iter().map(|(.., bytes)| &bytes[..]);
+    if value("digest") != Some(&digest(read, &metadata)) {
         return Err(bad("its values changed after they were written"));
     }
     let number =
@@ -148,24 +213,12 @@ pub(super) fn read(
         return Err(bad("it does not name its step"));
     };
     let sum = value("best_sum").and_then(|text| text.parse().ok());
-    let mut best = sum.zip(number("best_step", 10)).map(|(sum, step)| Best {
+    let best = sum.zip(number("best_step", 10)).map(|(sum, step)| Best {
         sum,
         step,
-        weights: Vec::new(),
+        weights: kept,
     });
-    let floats = |bytes: &[u8]| {
-        let values = bytes.as_chunks().0.iter();
-        values
-            .map(|&bytes| f32::from_le_bytes(bytes))
-            .collect::<Vec<f32>>()
-    };
-    if let (Some(best), [_, _, _, weights]) = (&mut best, &all[..]) {
-        best.weights = floats(weights);
-    }
-    let slots = [&mut state.weights, &mut state.first, &mut state.second];
-    for (slot, bytes) in slots.into_iter().zip(&all) {
-        *slot = floats(bytes);
-    }
+    (state.weights, state.moments) = (own, moments);
     state.watched = Watched {
         best,
         waited,
@@ -176,11 +229,20 @@ pub(super) fn read(
     Ok(())
 }
 
+fn values<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
+    let values = bytes.as_chunks().0.iter();
+    values.map(|&bytes| value(bytes)).collect()
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    values(bytes, f32::from_le_bytes)
+}
+
 /// Returns FNV-1a of 64 bits over all tensors and, in the order of their names, the metadata.
-fn digest(parts: &[impl AsRef<[u8]>], metadata: &[(String, String)]) -> String {
+fn digest<'p>(parts: impl Iterator<Item = &'p [u8]>, metadata: &[(String, String)]) -> String {
     let mut digest = Digest::new();
     for part in parts {
-        digest.bytes(part.as_ref());
+        digest.bytes(part);
     }
     let mut sorted: Vec<_> = metadata.iter().collect();
     sorted.sort();

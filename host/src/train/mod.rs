@@ -37,6 +37,7 @@ mod checkpoint;
 mod corpus;
 mod from;
 mod image;
+mod latent;
 mod options;
 mod plan;
 mod profile;

@@ -29,7 +29,7 @@ pub struct MemoryPlan {
     pub micro: usize,
     /// Number of workers.
     pub workers: usize,
-    /// Weights, as floats.
+    /// Weights, as floats or in 16 bits.
     pub weights: usize,
     /// Weights of the best evaluation; 0 for runs without [`Watch::patience`](super::Watch::patience).
     pub best: usize,
@@ -212,7 +212,7 @@ impl Planner {
         let columns = shapes.iter().filter(|tensor| !tensor.part.is_gains());
         let columns = columns.map(|tensor| tensor.cols).max().unwrap_or(0);
         let scratch = engine.gradient_scratch(length, micro, columns);
-        let [weights, moments, transposed] = State::bytes(&self.config);
+        let [weights, moments, transposed] = State::bytes(&self.config, options.lean);
         let best = options.watch.patience.map_or(0, |_| weights);
         let file = self.file.bytes().len();
         let usage = RunOptions::default().usage(&engine, &self.file, model)?;
@@ -231,7 +231,11 @@ impl Planner {
             batches: Batches::bytes(options.batch, length),
             sums: shapes.values().saturating_mul(size_of::<i64>()),
             activations: room.map_err(refuse)?.bytes().saturating_add(scratch),
-            writing: file.saturating_add(State::encode_bytes(&self.config, Format::Tq2_0)),
+            writing: file.saturating_add(State::encode_bytes(
+                &self.config,
+                Format::Tq2_0,
+                options.lean,
+            )),
             evaluation: match windows {
                 0 => 0,
                 windows => file.saturating_add(windows.saturating_mul(own)),

@@ -12,6 +12,7 @@ use tercet_core::train::{
 };
 
 use super::image::{Image, NAME};
+use super::latent::{Moments, Step, Weights};
 use super::rule;
 use super::watch::Watched;
 use crate::Error;
@@ -24,9 +25,8 @@ const DEVIATION: f32 = 0.02;
 /// All data that a run changes.
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) weights: Vec<f32>,
-    pub(super) first: Vec<f32>,
-    pub(super) second: Vec<f32>,
+    pub(super) weights: Weights,
+    pub(super) moments: Moments,
     /// β₁ and β₂ to the power of the steps done.
     pub(super) powers: [f64; 2],
     pub(super) steps: u64,
@@ -39,7 +39,7 @@ pub(super) struct State {
 
 impl State {
     /// Returns the first weights of a seed: uniform draws that depend only on their place; gains are 1.
-    pub(super) fn new(config: &Config, seed: u64) -> Self {
+    pub(super) fn new(config: &Config, seed: u64, lean: bool) -> Self {
         let shapes = Shapes::new(config);
         let mut weights = vec![1.0; shapes.values()];
         for tensor in shapes.iter().filter(|tensor| !tensor.part.is_gains()) {
@@ -50,16 +50,15 @@ impl State {
                 *weight = draw as f32 * (1.0 / (1 << 23) as f32) * (1.732_050_8 * DEVIATION);
             }
         }
-        Self::of(config, weights)
+        Self::of(config, weights, lean)
     }
 
     /// Returns a state with existing first weights: a value for each of the model's.
-    pub(super) fn of(config: &Config, weights: Vec<f32>) -> Self {
+    pub(super) fn of(config: &Config, weights: Vec<f32>, lean: bool) -> Self {
         let (shapes, values) = (Shapes::new(config), weights.len());
         Self {
-            weights,
-            first: vec![0.0; values],
-            second: vec![0.0; values],
+            weights: Weights::new(weights, lean),
+            moments: Moments::new(values, lean),
             powers: [1.0; 2],
             steps: 0,
             watched: Watched::default(),
@@ -70,21 +69,21 @@ impl State {
     }
 
     /// Returns the bytes of a state's weights, moments, and codes by columns with their scales. O(layers).
-    pub(super) fn bytes(config: &Config) -> [usize; 3] {
+    pub(super) fn bytes(config: &Config, lean: bool) -> [usize; 3] {
         let (shapes, float) = (Shapes::new(config), size_of::<f32>());
         let values = shapes.values();
         let scales = shapes.count().saturating_add(config.vocabulary);
         [
-            values.saturating_mul(float),
-            values.saturating_mul(2 * float),
+            Weights::bytes(values, lean),
+            Moments::bytes(values, lean),
             values.saturating_add(scales.saturating_mul(float)),
         ]
     }
 
-    /// Returns the bytes that [`State::encode`] takes in addition: the codes of a tensor, and its part of the file.
-    /// O(layers).
-    pub(super) fn encode_bytes(config: &Config, format: Format) -> usize {
-        let (mut codes, mut part) = (0, 0);
+    /// Returns the bytes that [`State::encode`] takes in addition: the codes of a tensor, its part of the file, and its
+    /// weights as floats if the state is `lean`. O(layers).
+    pub(super) fn encode_bytes(config: &Config, format: Format, lean: bool) -> usize {
+        let (mut codes, mut part, mut most) = (0, 0, 0);
         for tensor in Shapes::new(config).iter() {
             let len = tensor.len();
             let blocks = |format: Format| format.encoded_len(len).unwrap_or(usize::MAX);
@@ -96,8 +95,10 @@ impl State {
                 _ => (len, blocks(format).saturating_add(floats)),
             };
             (codes, part) = (codes.max(own), part.max(written));
+            most = floats.max(most);
         }
-        codes.saturating_add(part)
+        let floats = if lean { most } else { 0 };
+        codes.saturating_add(part).saturating_add(floats)
     }
 
     /// Returns the codes for gradients of inputs.
@@ -117,9 +118,9 @@ impl State {
         image: &mut Image,
     ) -> Result<(), Error> {
         let shapes = Shapes::new(config);
-        let mut codes = Vec::new();
+        let (mut codes, mut floats) = (Vec::new(), Vec::new());
         for (number, tensor) in shapes.iter().enumerate() {
-            let weights = tensor.of(&self.weights);
+            let weights = self.weights.of(&tensor, &mut floats);
             if tensor.part.is_gains() {
                 image.floats(number, weights);
                 continue;
@@ -166,7 +167,7 @@ impl State {
     pub(super) fn update(
         &mut self,
         config: &Config,
-        adamw: &AdamW,
+        (adamw, seed): (&AdamW, u64),
         rate: f32,
         (sums, targets): (&[i64], u64),
     ) -> f64 {
@@ -194,21 +195,15 @@ impl State {
             clip: adamw.clip(total),
             powers: self.powers,
         };
-        const PIECE: usize = 1 << 14;
+        let step = Step {
+            adamw,
+            update: &update,
+            seed,
+            step: self.steps,
+        };
         for tensor in &tensors {
-            let own = unit_of(tensor);
-            let decays = !tensor.part.is_gains();
-            let weights = tensor.of_mut(&mut self.weights).par_chunks_mut(PIECE);
-            let first = tensor.of_mut(&mut self.first).par_chunks_mut(PIECE);
-            let second = tensor.of_mut(&mut self.second).par_chunks_mut(PIECE);
-            let sums = tensor.of(sums).par_chunks(PIECE);
-            weights
-                .zip(sums)
-                .zip(first.zip(second))
-                .for_each(|((weights, sums), moments)| {
-                    // The processor's square root is rounded like core's.
-                    adamw.update(f32::sqrt, &update, (sums, own), decays, weights, moments);
-                });
+            let own = (tensor.of(sums), unit_of(tensor));
+            step.take(tensor, own, (&mut self.weights, &mut self.moments));
         }
         self.steps += 1;
         total.sqrt()

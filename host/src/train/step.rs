@@ -94,7 +94,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         let (options, state) = (&self.options, &mut self.state);
         let targets = (options.batch * options.context()) as u64;
         let sums = (&self.workers[0].sums[..], targets);
-        let norm = trace_span!("update").in_scope(|| state.update(&config, adamw, rate, sums));
+        let rule = (adamw, options.seed);
+        let norm = trace_span!("update").in_scope(|| state.update(&config, rule, rate, sums));
         let start = until_now(start, &mut self.stages.update);
         let (rule, image) = (options.rule, &mut self.image);
         trace_span!("encode").in_scope(|| state.encode(&config, rule, image))?;

@@ -89,10 +89,10 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             digest.value()
         });
         let state = with_model(image.bytes(), |model| {
-            let config = model.config();
+            let (config, lean) = (model.config(), options.lean);
             Ok(match weights {
-                Some(weights) => State::of(config, weights),
-                None => State::new(config, options.seed),
+                Some(weights) => State::of(config, weights, lean),
+                None => State::new(config, options.seed, lean),
             })
         })?;
         let mut trainer = Self {
@@ -161,18 +161,20 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     pub fn export(&mut self, format: Format) -> Result<Vec<u8>, Error> {
         let mut image = Image::new(&self.options, self.vocabulary.clone(), format)?;
         let config = with_model(self.image.bytes(), |model| Ok(*model.config()))?;
-        let best = self.state.watched.best.take();
-        let mut best = best.filter(|best| !best.weights.is_empty());
+        let best = self.state.watched.best.as_mut();
+        let mut best = best.and_then(|best| best.weights.take());
         let mut swap = |state: &mut State| {
             if let Some(best) = &mut best {
-                std::mem::swap(&mut state.weights, &mut best.weights);
+                std::mem::swap(&mut state.weights, best);
             }
         };
         swap(&mut self.state);
         let encoded = self.state.encode(&config, self.options.rule, &mut image);
         swap(&mut self.state);
         if best.is_some() {
-            self.state.watched.best = best;
+            if let Some(kept) = &mut self.state.watched.best {
+                kept.weights = best;
+            }
             // The codes that steps use.
             self.encode()?;
         }

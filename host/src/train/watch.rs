@@ -1,5 +1,7 @@
 //! The effect of evaluations.
 
+use super::latent::Weights;
+
 /// When evaluations change a run. Their cost is a sum of integers, so every machine decides the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watch {
@@ -32,16 +34,16 @@ pub enum Verdict {
 }
 
 /// The evaluation with the least cost.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Best {
     pub(super) sum: i64,
     pub(super) step: u64,
-    /// The weights at that time, for a run that may end later; otherwise empty.
-    pub(super) weights: Vec<f32>,
+    /// The weights at that time, for a run that may end later.
+    pub(super) weights: Option<Weights>,
 }
 
 /// The state of evaluations.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Watched {
     pub(super) best: Option<Best>,
     /// Evaluations since the best.
@@ -52,12 +54,20 @@ pub(super) struct Watched {
 
 impl Watched {
     /// Records the cost of an evaluation after a step.
-    pub(super) fn take(&mut self, watch: &Watch, sum: i64, step: u64, weights: &[f32]) -> Verdict {
+    pub(super) fn take(
+        &mut self,
+        watch: &Watch,
+        sum: i64,
+        step: u64,
+        weights: &Weights,
+    ) -> Verdict {
         if self.best.as_ref().is_none_or(|best| sum < best.sum) {
-            let mut kept = self.best.take().map_or_else(Vec::new, |best| best.weights);
-            kept.clear();
+            let mut kept = self.best.take().and_then(|best| best.weights);
             if watch.patience.is_some() {
-                kept.extend_from_slice(weights);
+                match &mut kept {
+                    Some(kept) => kept.clone_from(weights),
+                    None => kept = Some(weights.clone()),
+                }
             }
             self.best = Some(Best {
                 sum,
@@ -107,7 +117,7 @@ mod tests {
         let costs = [9, 7, 7, 8, 6, 6, 6, 6, 6, 6];
         let found = (1..)
             .zip(costs)
-            .map(|(step, sum)| watched.take(&watch, sum, step, &[step as f32]));
+            .map(|(step, sum)| watched.take(&watch, sum, step, &Weights::Full(vec![step as f32])));
         use Verdict::{Best, Halved, Over, Waited};
         assert_eq!(
             found.collect::<Vec<_>>(),
@@ -126,6 +136,9 @@ mod tests {
         );
         assert_eq!(watched.factor(), 0.125);
         let best = watched.best.unwrap();
-        assert_eq!((best.sum, best.step, best.weights), (6, 5, vec![5.0]));
+        assert_eq!(
+            (best.sum, best.step, best.weights),
+            (6, 5, Some(Weights::Full(vec![5.0])))
+        );
     }
 }

@@ -3,10 +3,12 @@
 use super::{Digest, input};
 use crate::engine::{TrainEngine, WeightScratch};
 use crate::model::Gate;
-use crate::number::Random;
 use crate::number::root::sqrt_f32;
+use crate::number::{Random, counter};
 use crate::quant::activations::Norm;
-use crate::train::{self, AdamW, Fall, GROUP, Inputs, Schedule, Update, WEIGHT_FLOOR};
+use crate::train::{
+    self, AdamW, Fall, GROUP, Inputs, LEAN_BLOCK, LeanBlock, Schedule, Update, WEIGHT_FLOOR,
+};
 
 /// Numbers of rows into which values are divided.
 const ROWS: [usize; 3] = [1, 3, 5];
@@ -15,6 +17,7 @@ const ROWS: [usize; 3] = [1, 3, 5];
 pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("train/loss", loss());
     report("train/update", update());
+    report("train/lean", lean());
     report("train/codes", codes());
 }
 
@@ -99,6 +102,62 @@ fn update() -> u64 {
         for values in [&weights, &first, &second] {
             digest.f32s(values);
         }
+    }
+    digest.value()
+}
+
+/// Six updates of blocks with a small state: gradients of all magnitudes, none, and a weight that is not finite.
+#[inline(never)]
+fn lean() -> u64 {
+    let mut digest = Digest::new();
+    let mut random = Random::new(93);
+    for (place, count) in [(0, LEAN_BLOCK), (64, 30), (128, LEAN_BLOCK)] {
+        let (mut weights, mut sums) = ([0.0; LEAN_BLOCK], [0i64; LEAN_BLOCK]);
+        input::Family::Bell.fill(94 + place, &mut weights);
+        if place == 128 {
+            weights[7] = f32::INFINITY;
+        }
+        let (mut codes, mut first, mut second) =
+            ([0; LEAN_BLOCK], [0; LEAN_BLOCK], [0; LEAN_BLOCK]);
+        let mut exponent = train::lean_codes(&weights, &mut codes);
+        let (mut scales, mut powers) = ([0.0; 2], [1.0; 2]);
+        for step in 0..6 {
+            for sum in &mut sums {
+                *sum = random.next_u64().cast_signed() >> (random.below(60) + 4);
+            }
+            if step == 3 {
+                sums.fill(0);
+            }
+            powers[0] *= f64::from(AdamW::DEFAULT.beta1);
+            powers[1] *= f64::from(AdamW::DEFAULT.beta2);
+            let update = Update {
+                rate: 3e-3,
+                clip: 0.5,
+                powers,
+            };
+            let block = LeanBlock {
+                weights: &mut codes,
+                exponent: &mut exponent,
+                first: &mut first,
+                second: &mut second,
+                scales: &mut scales,
+            };
+            let own = (
+                sums.get(..count).unwrap_or_default(),
+                train::unit(WEIGHT_FLOOR, 35),
+            );
+            let draws = |index: usize| counter(step, 4, place + index as u64);
+            AdamW::DEFAULT.update_lean(sqrt_f32, &update, own, step < 5, block, draws);
+        }
+        for code in codes {
+            digest.bytes(&code.to_le_bytes());
+        }
+        digest.i8s(&[exponent]);
+        digest.i8s(&first);
+        digest.bytes(&second);
+        digest.f32s(&scales);
+        train::lean_weights(&codes, exponent, &mut weights);
+        digest.f32s(&weights);
     }
     digest.value()
 }

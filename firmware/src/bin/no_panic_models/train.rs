@@ -5,10 +5,10 @@ use tercet_core::model::attention::PlainProducts;
 use tercet_core::number::root::sqrt_f32;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
-    AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, Needs, Parameter, Schedule, Shapes,
-    SoftTargets, Tensor, Update, accumulate, code, exponent, fixed, gate, gradient, gradients,
-    loss, norm, power_row, power_row_wide, quantize, row_codes, soften, squares, ternary,
-    transpose, unit,
+    AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, LeanBlock, Needs, Parameter,
+    Schedule, Shapes, SoftTargets, Tensor, Update, accumulate, code, exponent, fixed, gate,
+    gradient, gradients, lean_codes, lean_weights, loss, norm, power_row, power_row_wide, quantize,
+    row_codes, soften, squares, ternary, transpose, unit,
 };
 
 use crate::reach::reach;
@@ -30,6 +30,7 @@ reach! {
     Inputs::group_count,
     Inputs::groups => fn(&'static Inputs<'static>) -> _,
     each_group,
+    each_lean_update,
     Needs::of::<Scalar>,
     Needs::total_bytes,
     Parameter::is_gains,
@@ -57,6 +58,8 @@ reach! {
     gate,
     gradient,
     gradients::<Scalar>,
+    lean_codes,
+    lean_weights,
     loss,
     norm,
     power_row,
@@ -90,4 +93,14 @@ fn each_update(
     moments: (&mut [f32], &mut [f32]),
 ) {
     adamw.update(sqrt_f32, update, (sums, 1.0), true, weights, moments);
+}
+
+fn each_lean_update(
+    adamw: &AdamW,
+    update: &Update,
+    sums: &[i64],
+    block: LeanBlock<'_>,
+    draws: fn(usize) -> [u32; 4],
+) {
+    adamw.update_lean(sqrt_f32, update, (sums, 1.0), true, block, draws);
 }

@@ -46,8 +46,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let least = process + material.plan(&one, saves)?.total();
             if least as u64 > budget {
                 return Err(Failure::usage(format_args!(
-                    "--find-batch {budget}: parts of one sequence need {least} bytes; --recompute, a shorter \
-                     --context, fewer --threads or a smaller --preset need less"
+                    "--find-batch {budget}: parts of one sequence need {least} bytes; --lean, --recompute, a \
+                     shorter --context, fewer --threads or a smaller --preset need less"
                 )));
             }
             let left = budget.saturating_sub(process as u64);
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             accumulate,
         });
     }
-    let mut text = table(&plan, process);
+    let mut text = table(&plan, process, options.lean);
     match arguments.find_batch {
         Some(budget) => text += &found(&plan, process, accumulate, budget),
         None => text += &less(&material, process, &options, saves)?,
@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Returns the parts of a plan as a table.
-fn table(plan: &MemoryPlan, process: usize) -> String {
+fn table(plan: &MemoryPlan, process: usize, lean: bool) -> String {
     let mut table = Table::new(&[
         ("memory", Align::Left),
         ("bytes", Align::Right),
@@ -93,15 +93,19 @@ fn table(plan: &MemoryPlan, process: usize) -> String {
         "{each_activations}: a thread's {} at a time",
         crate::format::counted(plan.micro as u64, "sequence")
     );
+    let (weights, moments) = match lean {
+        false => ("f32", "AdamW's two, f32"),
+        true => ("16 bits each", "AdamW's two, 8 bits each"),
+    };
     let parts = [
         (
             "program",
             process,
             "what this process has now, without tokens",
         ),
-        ("weights", plan.weights, "f32"),
-        ("best weights", plan.best, "f32, for --patience"),
-        ("moments", plan.moments, "AdamW's two, f32"),
+        ("weights", plan.weights, weights),
+        ("best weights", plan.best, "for --patience"),
+        ("moments", plan.moments, moments),
         ("codes by columns", plan.transposed, "gradients of inputs"),
         ("file", plan.file, "the model, written again at every step"),
         ("tokens", plan.tokens, "the text"),
@@ -158,10 +162,19 @@ fn less(
         ..*options
     };
     let accumulate = format!("--accumulate {}", options.batch);
+    let lean = |options: &TrainOptions| TrainOptions {
+        lean: true,
+        ..*options
+    };
     let others = [
+        ("--lean".to_owned(), lean(options)),
         ("--recompute".to_owned(), twice(options)),
         (accumulate.clone(), one),
         (format!("{accumulate} --recompute"), twice(&one)),
+        (
+            format!("{accumulate} --recompute --lean"),
+            lean(&twice(&one)),
+        ),
     ];
     let total = material.plan(options, saves)?.total();
     for (name, other) in others {

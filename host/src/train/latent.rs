@@ -1,0 +1,170 @@
+//! The weights that a run updates, and the moments of their gradients: as floats, or in codes of 4.2 bytes in all.
+
+use rayon::prelude::*;
+use tercet_core::number::counter;
+use tercet_core::train::{AdamW, LEAN_BLOCK, LeanBlock, Tensor, Update, lean_codes, lean_weights};
+
+/// The random stream for rounding.
+const ROUNDING: u32 = 4;
+/// Weights that a thread updates at a time.
+const PIECE: usize = 1 << 14;
+/// Scales of a block's moments.
+type Scales = [f32; 2];
+
+/// Weights of a run, in a file's order. A tensor's are whole blocks: its rows divide into ternary blocks of 256.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Weights {
+    /// As they are.
+    Full(Vec<f32>),
+    /// As in a [`LeanBlock`]: codes, and an exponent per block.
+    Lean(Vec<i16>, Vec<i8>),
+}
+
+impl Weights {
+    pub(super) fn new(values: Vec<f32>, lean: bool) -> Self {
+        if !lean {
+            return Self::Full(values);
+        }
+        let mut codes = vec![0; values.len()];
+        let blocks = values.par_chunks(LEAN_BLOCK);
+        let exponents = blocks
+            .zip(codes.par_chunks_mut(LEAN_BLOCK))
+            .map(|(values, codes)| lean_codes(values, codes))
+            .collect();
+        Self::Lean(codes, exponents)
+    }
+
+    /// Returns the number of weights.
+    pub(super) const fn len(&self) -> usize {
+        match self {
+            Self::Full(values) => values.len(),
+            Self::Lean(codes, _) => codes.len(),
+        }
+    }
+
+    /// Returns a tensor's weights, which are written into `scratch` if they are codes.
+    pub(super) fn of<'w>(&'w self, tensor: &Tensor, scratch: &'w mut Vec<f32>) -> &'w [f32] {
+        let (codes, exponents) = match self {
+            Self::Full(values) => return tensor.of(values),
+            Self::Lean(codes, exponents) => (tensor.of(codes), exponents),
+        };
+        scratch.resize(codes.len(), 0.0);
+        let exponents = &exponents[tensor.first / LEAN_BLOCK..];
+        let blocks = codes.par_chunks(LEAN_BLOCK).zip(exponents);
+        blocks
+            .zip(scratch.par_chunks_mut(LEAN_BLOCK))
+            .for_each(|((codes, &exponent), weights)| lean_weights(codes, exponent, weights));
+        scratch
+    }
+
+    /// Returns the bytes of so many weights.
+    pub(super) const fn bytes(values: usize, lean: bool) -> usize {
+        match lean {
+            false => values.saturating_mul(size_of::<f32>()),
+            true => values
+                .saturating_mul(size_of::<i16>())
+                .saturating_add(values.div_ceil(LEAN_BLOCK)),
+        }
+    }
+}
+
+/// Moments of gradients, in the form of the weights.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Moments {
+    /// First and second.
+    Full(Vec<f32>, Vec<f32>),
+    /// First, second, and scales per block.
+    Lean(Vec<i8>, Vec<u8>, Vec<Scales>),
+}
+
+impl Moments {
+    /// Returns moments of 0.
+    pub(super) fn new(values: usize, lean: bool) -> Self {
+        match lean {
+            false => Self::Full(vec![0.0; values], vec![0.0; values]),
+            true => Self::Lean(
+                vec![0; values],
+                vec![0; values],
+                vec![[0.0; 2]; values.div_ceil(LEAN_BLOCK)],
+            ),
+        }
+    }
+
+    /// Returns the bytes of those of so many weights.
+    pub(super) const fn bytes(values: usize, lean: bool) -> usize {
+        let blocks = values.div_ceil(LEAN_BLOCK);
+        match lean {
+            false => values.saturating_mul(2 * size_of::<f32>()),
+            true => values
+                .saturating_mul(2)
+                .saturating_add(blocks.saturating_mul(size_of::<Scales>())),
+        }
+    }
+}
+
+/// An update of tensors, the same for all of a step.
+pub(super) struct Step<'s> {
+    pub(super) adamw: &'s AdamW,
+    pub(super) update: &'s Update,
+    pub(super) seed: u64,
+    /// Its number, from 0.
+    pub(super) step: u64,
+}
+
+impl Step<'_> {
+    /// Updates a tensor's weights and moments from its sums of gradients, by the threads of the current pool.
+    pub(super) fn take(
+        &self,
+        tensor: &Tensor,
+        (sums, unit): (&[i64], f32),
+        (weights, moments): (&mut Weights, &mut Moments),
+    ) {
+        let decays = !tensor.part.is_gains();
+        // The processor's square root is rounded like core's.
+        let (adamw, update, root) = (self.adamw, self.update, f32::sqrt);
+        let values = weights.len() as u64;
+        match (weights, moments) {
+            (Weights::Full(weights), Moments::Full(first, second)) => {
+                let first = tensor.of_mut(first).par_chunks_mut(PIECE);
+                let second = tensor.of_mut(second).par_chunks_mut(PIECE);
+                tensor
+                    .of_mut(weights)
+                    .par_chunks_mut(PIECE)
+                    .zip(sums.par_chunks(PIECE))
+                    .zip(first.zip(second))
+                    .for_each(|((weights, sums), moments)| {
+                        adamw.update(root, update, (sums, unit), decays, weights, moments);
+                    });
+            }
+            (Weights::Lean(codes, exponents), Moments::Lean(first, second, scales)) => {
+                let blocks = tensor.first / LEAN_BLOCK;
+                let codes = tensor.of_mut(codes).par_chunks_mut(LEAN_BLOCK);
+                let first = tensor.of_mut(first).par_chunks_mut(LEAN_BLOCK);
+                let second = tensor.of_mut(second).par_chunks_mut(LEAN_BLOCK);
+                codes
+                    .zip(&mut exponents[blocks..])
+                    .zip(first.zip(second))
+                    .zip(&mut scales[blocks..])
+                    .zip(sums.par_chunks(LEAN_BLOCK))
+                    .enumerate()
+                    .with_min_len(PIECE / LEAN_BLOCK)
+                    .for_each(|(index, parts)| {
+                        let ((((weights, exponent), (first, second)), scales), sums) = parts;
+                        let block = LeanBlock {
+                            weights,
+                            exponent,
+                            first,
+                            second,
+                            scales,
+                        };
+                        // Every weight of every step has its own draw.
+                        let place = tensor.first + index * LEAN_BLOCK;
+                        let place = self.step.wrapping_mul(values).wrapping_add(place as u64);
+                        let draws = |at: usize| counter(self.seed, ROUNDING, place + at as u64);
+                        adamw.update_lean(root, update, (sums, unit), decays, block, draws);
+                    });
+            }
+            _ => unreachable!("moments have the form of the weights"),
+        }
+    }
+}
