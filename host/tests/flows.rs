@@ -43,5 +43,6 @@ mod speculate;
 mod tokenizer;
 #[cfg(not(sanitized))]
 mod training;
+mod training_savings;
 #[cfg(not(sanitized))]
 mod with_engine;

@@ -28,12 +28,12 @@ use tercet_host::train::{
 
 use crate::files::Folder;
 
-const TEXT: &[u8] = b"Call me Ishmael. Some years ago, never mind how long precisely, having little or no \
+pub(crate) const TEXT: &[u8] = b"Call me Ishmael. Some years ago, never mind how long precisely, having little or no \
     money in my purse, and nothing particular to interest me on shore, I thought I would sail about a little and see \
     the watery part of the world. It is a way I have of driving off the spleen and regulating the circulation.";
 
 /// A layer of width 256, and sequences of 16 tokens.
-const PARAMETERS: Parameters = Parameters {
+pub(crate) const PARAMETERS: Parameters = Parameters {
     context_length: 16,
     block_count: 1,
     feed_forward_length: 256,
@@ -50,7 +50,7 @@ pub(crate) fn options() -> TrainOptions {
     }
 }
 
-fn tokens(text: &[u8]) -> Vec<u32> {
+pub(crate) fn tokens(text: &[u8]) -> Vec<u32> {
     text.iter().map(|&byte| byte.into()).collect()
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn go<E: TrainEngine<Failure: Into<EngineError>> + Send>(
 }
 
 /// The file of a whole run.
-fn file<E: TrainEngine<Failure: Into<EngineError>> + Send>(
+pub(crate) fn file<E: TrainEngine<Failure: Into<EngineError>> + Send>(
     engines: Vec<E>,
     options: &TrainOptions,
 ) -> Vec<u8> {
@@ -150,86 +150,6 @@ fn a_run_that_was_interrupted_goes_on_with_the_same_bits() {
     second.resume(&path, &corpus).unwrap();
     assert_eq!((second.steps(), second.file()), (2, first.file()));
     go(&mut second, &corpus, &split, 3);
-    assert!(second.file() == expected);
-}
-
-#[test]
-fn a_run_with_a_lean_state_has_one_file_too() {
-    let lean = TrainOptions {
-        lean: true,
-        watch: Watch {
-            every: 1,
-            plateau: None,
-            patience: Some(9),
-        },
-        ..options()
-    };
-    let expected = file(vec![Threads::alone()], &lean);
-    assert!(expected != file(vec![Threads::alone()], &options()));
-    let other = TrainOptions { seed: 2, ..lean };
-    assert!(expected != file(vec![Threads::alone()], &other));
-    let (corpus, folder) = (corpus(&lean), Folder::new());
-    let path = folder.file("checkpoint.safetensors");
-    let split = TrainOptions { micro: 1, ..lean };
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(3)
-        .build()
-        .unwrap();
-    // Each step anew from a checkpoint, by core on three threads.
-    let (found, best) = pool.install(|| {
-        let mut trainer = begun(vec![Scalar; 3], &split);
-        while trainer.steps() < lean.steps {
-            let batches = Batches::new(&corpus, split.batch, trainer.steps());
-            trainer.step(&batches).unwrap();
-            let cost = trainer.evaluate(Threads::alone, &corpus, &|_| 1).unwrap();
-            trainer.watch(&cost);
-            trainer.save(&path, &corpus).unwrap();
-            trainer = begun(vec![Scalar; 3], &split);
-            trainer.resume(&path, &corpus).unwrap();
-        }
-        (
-            trainer.file().to_vec(),
-            trainer.export(Format::Tq2_0).unwrap(),
-        )
-    });
-    assert!(found == expected);
-    // The last was the best; its weights went through the checkpoint too.
-    assert!(best == expected);
-    let state = tercet_host::TensorFile::open(&path).unwrap();
-    let bytes = |names: &[&str]| {
-        let own = names
-            .iter()
-            .map(|name| state.get(name).unwrap().bytes.len());
-        own.sum::<usize>() as f64
-    };
-    let weights = bytes(&["weights"]) / 2.0;
-    let own = [
-        "weights",
-        "exponents",
-        "first_moments",
-        "second_moments",
-        "moment_scales",
-    ];
-    assert!(bytes(&own) / weights < 4.2, "{}", bytes(&own) / weights);
-    let plan = planned(&lean, 1);
-    assert_eq!((plan.weights + plan.moments) as f64, bytes(&own));
-    assert_eq!(plan.best as f64, bytes(&["best_weights", "best_exponents"]));
-    // Neither form of a state goes on as the other.
-    let mut full = begun(
-        vec![Scalar],
-        &TrainOptions {
-            lean: false,
-            ..lean
-        },
-    );
-    let error = full.resume(&path, &corpus).unwrap_err().to_string();
-    assert!(error.contains("its lean is `yes`, not `none`"), "{error}");
-    // A ternary model begins as it is.
-    let path = folder.file("model.gguf");
-    fs::write(&path, &expected).unwrap();
-    let model = tercet_host::TensorFile::open(&path).unwrap();
-    let engines = vec![Threads::alone()];
-    let second = Trainer::from_model(engines, &lean, Vocabulary::bytes(), &model).unwrap();
     assert!(second.file() == expected);
 }
 
@@ -428,7 +348,13 @@ fn a_model_is_trained_on_from_where_it_is() {
     fs::write(&path, trainer.export(Format::Tq1_0).unwrap()).unwrap();
     let from = |path: &Path, options: &TrainOptions| {
         let model = tercet_host::TensorFile::open(path).unwrap();
-        Trainer::from_model(vec![Threads::alone()], options, Vocabulary::bytes(), &model)
+        Trainer::from_model(
+            vec![Threads::alone()],
+            options,
+            Vocabulary::bytes(),
+            &model,
+            None,
+        )
     };
     let mut second = from(&path, &options).unwrap();
     // The same codes and scales; the moments begin anew.
@@ -521,7 +447,7 @@ fn weights_are_ternary_by_the_rule_that_is_asked_for() {
     fs::write(&path, trainer.file()).unwrap();
     let model = tercet_host::TensorFile::open(&path).unwrap();
     let engines = vec![Threads::alone()];
-    let second = Trainer::from_model(engines, &optimal, Vocabulary::bytes(), &model).unwrap();
+    let second = Trainer::from_model(engines, &optimal, Vocabulary::bytes(), &model, None).unwrap();
     assert!(second.file() == trainer.file());
 }
 
@@ -669,6 +595,13 @@ fn options_that_cannot_be_are_refused() {
         ..options
     });
     assert!(rule.contains("absmean or optimal"), "{rule}");
+    for zeros in [0.0, 1.0, f32::NAN] {
+        let refused = refusal(TrainOptions {
+            zeros: Some(zeros),
+            ..options
+        });
+        assert!(refused.contains("the share of zeros"), "{refused}");
+    }
     let many = refusal(TrainOptions {
         batch: 8193,
         ..options
@@ -691,7 +624,7 @@ fn options_that_cannot_be_are_refused() {
     assert!(odd.contains("ffn_down"), "{odd}");
 }
 
-fn planned(options: &TrainOptions, workers: usize) -> MemoryPlan {
+pub(crate) fn planned(options: &TrainOptions, workers: usize) -> MemoryPlan {
     let corpus = corpus(options);
     let run = (workers, false);
     MemoryPlan::of(

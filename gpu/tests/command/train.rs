@@ -12,14 +12,14 @@ const TEXT: &str = "Call me Ishmael. Some years ago, never mind how long precise
     it is a damp, drizzly November in my soul; then, I account it high time to get to sea as soon as I can.";
 
 /// A folder with a text.
-fn folder() -> Folder {
+pub(super) fn folder() -> Folder {
     let folder = Folder::new();
     fs::write(folder.path("text.txt"), TEXT).unwrap();
     folder
 }
 
 /// A short run, and options of one's own.
-fn arguments<'a>(out: &'a str, own: &[&'a str]) -> Vec<&'a str> {
+pub(super) fn arguments<'a>(out: &'a str, own: &[&'a str]) -> Vec<&'a str> {
     let common = [
         "train",
         "text.txt",
@@ -38,14 +38,14 @@ fn arguments<'a>(out: &'a str, own: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The lines that a run prints.
-fn lines(folder: &Folder, arguments: &[&str]) -> Vec<Value> {
+pub(super) fn lines(folder: &Folder, arguments: &[&str]) -> Vec<Value> {
     let out = folder.ok(&[arguments, &["--json"]].concat());
     out.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
 }
 
-fn bytes(folder: &Folder, name: &str) -> Vec<u8> {
+pub(super) fn bytes(folder: &Folder, name: &str) -> Vec<u8> {
     fs::read(folder.path(name)).unwrap()
 }
 
@@ -84,7 +84,9 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
             "steps",
             "batch",
             "rate",
-            "teacher"
+            "teacher",
+            "kept",
+            "pruned"
         ]
     );
     assert_eq!(

@@ -62,7 +62,7 @@ const OUTER: [&str; 2] = ["token_embd.weight", "output.weight"];
 /// # Errors
 /// [`Error::NoSuchTensor`]; [`Error::Tensor`] for another number of inputs than the matrix has, and for values that
 /// cannot be sums of squares of some rows.
-pub(super) fn of_inputs(model: &TensorFile, matrix: &Source<'_>) -> Result<Vec<f64>, Error> {
+pub(crate) fn of_inputs(model: &TensorFile, matrix: &Source<'_>) -> Result<Vec<f64>, Error> {
     let name = matrix.tensor.name;
     let cols = matrix.tensor.row();
     if OUTER.contains(&name) && model.get(&format!("{name}{SUMS}")).is_none() {

@@ -41,7 +41,7 @@ mod codec;
 mod codes;
 mod encode;
 mod group_plans;
-mod importance;
+pub(crate) mod importance;
 mod imported;
 mod language;
 mod measure;

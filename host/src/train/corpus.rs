@@ -21,6 +21,8 @@ pub struct Corpus {
     context: usize,
     begin: Option<u32>,
     seed: u64,
+    /// The windows to train on, if these are not all.
+    kept: Option<Vec<u64>>,
 }
 
 impl Corpus {
@@ -49,7 +51,27 @@ impl Corpus {
             context,
             begin,
             seed,
+            kept: None,
         })
+    }
+
+    /// Keeps some of the windows, which are given in order.
+    pub(super) fn with_windows(self, kept: Vec<u64>) -> Self {
+        let kept = Some(kept);
+        Self { kept, ..self }
+    }
+
+    /// Returns the number, among all windows of the text, of one of those to train on.
+    pub(super) fn numbered(&self, window: u64) -> u64 {
+        match &self.kept {
+            Some(kept) => kept[window as usize],
+            None => window,
+        }
+    }
+
+    /// Copies tokens to train on.
+    pub(super) fn copy(&self, first: usize, to: &mut [u32]) {
+        self.tokens.copy(first, to);
     }
 
     /// Returns the positions per window.
@@ -63,7 +85,7 @@ impl Corpus {
     }
 
     /// Returns FNV-1a of 64 bits over the tokens, with four little-endian bytes each: first those to train on, then the
-    /// others.
+    /// others. Then come the numbers of the kept windows, in eight bytes each, if these are not all.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::new();
         let mut piece = [0; 1 << 12];
@@ -79,6 +101,9 @@ impl Corpus {
         }
         for token in &self.held_out {
             digest.bytes(&token.to_le_bytes());
+        }
+        for window in self.kept.iter().flatten() {
+            digest.bytes(&window.to_le_bytes());
         }
         digest.value()
     }
@@ -111,17 +136,27 @@ impl Corpus {
             .chunks(own * windows.div_ceil(threads.max(1)).max(1))
     }
 
-    /// Returns the windows per epoch, which begins at one of the first window's tokens.
+    /// Returns the windows per epoch. An epoch of all windows begins at one of the first one's tokens; one of some
+    /// windows ([`Corpus::select`]) always at the first token.
     pub fn windows(&self) -> u64 {
-        ((self.tokens.len() - 1) / self.context) as u64 - 1
+        match &self.kept {
+            Some(kept) => kept.len() as u64,
+            None => ((self.tokens.len() - 1) / self.context) as u64 - 1,
+        }
     }
 
     /// Writes the inputs and targets of the window at a place in the whole run, from 0; both slices have one for each
     /// position. Only the seed and the place decide which window it is. O(context).
     pub fn window(&self, place: u64, inputs: &mut [u32], targets: &mut [u32]) {
         let (epoch, index) = (place / self.windows(), place % self.windows());
-        let offset = counter(self.seed, OFFSET, epoch)[0] as usize % self.context;
         let window = permuted(index, self.windows(), self.seed ^ epoch.rotate_left(32));
+        let (offset, window) = match &self.kept {
+            Some(_) => (0, self.numbered(window)),
+            None => (
+                counter(self.seed, OFFSET, epoch)[0] as usize % self.context,
+                window,
+            ),
+        };
         let first = offset + window as usize * self.context;
         match self.begin {
             Some(begin) => {
@@ -140,7 +175,7 @@ impl Corpus {
 /// Returns the place of `index` in an order of 0..`count` for the seed: a Feistel network over the smallest even number
 /// of bits, repeated until the result is below `count` (Black and Rogaway, *Ciphers with arbitrary finite domains*,
 /// 2002).
-fn permuted(index: u64, count: u64, seed: u64) -> u64 {
+pub(super) fn permuted(index: u64, count: u64, seed: u64) -> u64 {
     let half = (64 - count.saturating_sub(1).leading_zeros())
         .div_ceil(2)
         .max(1);

@@ -3,7 +3,8 @@
 use tercet_core::quant::ternary::Rule;
 
 use super::options::TrainOptions;
-use crate::language::{Extras, Role, Slot};
+use super::prune::{Channels, Pruned};
+use crate::language::{Extras, Parameters, Role, Slot};
 use crate::source::Source;
 use crate::{Error, TensorFile, floats};
 
@@ -11,19 +12,50 @@ use crate::{Error, TensorFile, floats};
 /// nonzero weights: their mean magnitude is then their scale, so the run begins with the model as it is. The optimal
 /// rule gives that scale without the division.
 ///
+/// With a file of importances the model has more channels, and the most important ones are kept.
+///
 /// # Errors
-/// [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported type.
-pub(super) fn weights(model: &TensorFile, options: &TrainOptions) -> Result<Vec<f32>, Error> {
-    let mut weights = Vec::new();
-    for slot in options.parameters.tensors(Extras::default()) {
-        let first = weights.len();
-        weights.resize(first + slot.values(), 0.0);
-        read(model, &slot, options.rule, &mut weights[first..])?;
+/// [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported type; those of
+/// [`Channels::of`].
+pub(super) fn weights(
+    model: &TensorFile,
+    importance: Option<&TensorFile>,
+    options: &TrainOptions,
+) -> Result<(Vec<f32>, Option<Pruned>), Error> {
+    let (mut parameters, mut channels) = (options.parameters, None);
+    if let Some(importance) = importance {
+        let kept = parameters.feed_forward_length as usize;
+        parameters = of_file(model, &parameters)?;
+        channels = Some(Channels::of(model, importance, (&parameters, kept))?);
     }
-    Ok(weights)
+    let mut weights = Vec::new();
+    for slot in parameters.tensors(Extras::default()) {
+        let mut values = vec![0.0; slot.values()];
+        read(model, &slot, &mut values)?;
+        if let Some(channels) = &channels {
+            values = channels.of_tensor(&slot, values);
+        }
+        scaled(model, &slot, options.rule, &mut values);
+        weights.extend(values);
+    }
+    Ok((weights, channels.map(|channels| channels.pruned)))
 }
 
-fn read(model: &TensorFile, slot: &Slot, rule: Rule, values: &mut [f32]) -> Result<(), Error> {
+/// Returns the parameters with the number of channels of the file.
+fn of_file(model: &TensorFile, parameters: &Parameters) -> Result<Parameters, Error> {
+    let name = "blk.0.ffn_gate.weight";
+    let tensor = model
+        .get(name)
+        .ok_or_else(|| Error::tensor(model.path(), name, "it is missing"))?;
+    let source = Source::new(model, tensor)?;
+    let rows = source.shape().first().copied().unwrap_or(0);
+    Ok(Parameters {
+        feed_forward_length: u32::try_from(rows).unwrap_or(u32::MAX),
+        ..*parameters
+    })
+}
+
+fn read(model: &TensorFile, slot: &Slot, values: &mut [f32]) -> Result<(), Error> {
     let refuse = |reason: String| Error::tensor(model.path(), &slot.name, reason);
     let tensor = model
         .get(&slot.name)
@@ -36,9 +68,13 @@ fn read(model: &TensorFile, slot: &Slot, rule: Rule, values: &mut [f32]) -> Resu
     if !source.is_readable() {
         return Err(refuse(format!("{} is not read", source.type_name())));
     }
-    source.read(0, values)?;
+    source.read(0, values)
+}
+
+/// Multiplies a ternary matrix' values by its scale, and by what makes their mean magnitude that.
+fn scaled(model: &TensorFile, slot: &Slot, rule: Rule, values: &mut [f32]) {
     if slot.role != Role::Matrix {
-        return Ok(());
+        return;
     }
     let scale = slot.name.replace(".weight", ".scale");
     let scale = model
@@ -52,7 +88,6 @@ fn read(model: &TensorFile, slot: &Slot, rule: Rule, values: &mut [f32]) -> Resu
     for value in values {
         *value *= factor;
     }
-    Ok(())
 }
 
 /// Returns the number of weights per nonzero one, for a matrix in which all nonzero weights have the same magnitude;

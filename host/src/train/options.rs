@@ -80,6 +80,9 @@ pub struct TrainOptions {
     /// The rule that chooses the weights that are ±1: [`Rule::AbsMean`] or [`Rule::Optimal`]. Their scale is the rule's
     /// own, in f16.
     pub rule: Rule,
+    /// The share of each ternary matrix that is 0 at least, above 0 and below 1 (pruning): those of the smallest weights
+    /// in each step, so that training moves what remains. `None` for what the rule gives, about a third.
+    pub zeros: Option<f32>,
     /// Seed of the weights and the order of the data.
     pub seed: u64,
     /// How the learning rate falls from its maximum.
@@ -111,6 +114,7 @@ impl TrainOptions {
             steps: 1000,
             batch: 16,
             rule: Rule::AbsMean,
+            zeros: None,
             seed: 1,
             fall: Fall::Cosine,
             rate: 2e-3,
@@ -170,7 +174,8 @@ impl TrainOptions {
             ("eps", float(eps)),
             ("decay", float(decay)),
             ("clip", float(clip)),
-            // Older checkpoints do not name it, and are not.
+            // Older checkpoints do not name these, and have neither.
+            ("zeros", self.zeros.map_or_else(|| "none".to_owned(), float)),
             ("lean", if self.lean { "yes" } else { "none" }.to_owned()),
         ]
     }
@@ -189,6 +194,11 @@ impl TrainOptions {
         }
         if !matches!(self.rule, Rule::AbsMean | Rule::Optimal) {
             return Some("the rule for ternary weights must be absmean or optimal".into());
+        }
+        if let Some(zeros) = self.zeros.filter(|zeros| !(*zeros > 0.0 && *zeros < 1.0)) {
+            return Some(format!(
+                "the share of zeros is {zeros}, but must be above 0 and below 1"
+            ));
         }
         if self.batch == 0 || self.micro == 0 || self.steps == 0 {
             return Some("steps, batch and sequences at a time must be at least 1".into());

@@ -91,7 +91,7 @@ impl State {
             let (own, written) = match tensor.part {
                 gains if gains.is_gains() => (0, floats),
                 Parameter::Embedding => (len, blocks(Format::Q8_0)),
-                // Blocks are made from floats.
+                // Blocks are made from floats; a share of zeros is found among as many patterns before.
                 _ => (len, blocks(format).saturating_add(floats)),
             };
             (codes, part) = (codes.max(own), part.max(written));
@@ -114,7 +114,7 @@ impl State {
     pub(super) fn encode(
         &mut self,
         config: &Config,
-        rule: Rule,
+        (rule, zeros): (Rule, Option<f32>),
         image: &mut Image,
     ) -> Result<(), Error> {
         let shapes = Shapes::new(config);
@@ -142,7 +142,7 @@ impl State {
                 }
                 image.rows(number, tensor.cols, &codes, &scales);
             } else {
-                let scale = rule::codes(rule, weights, &mut codes).ok_or_else(|| {
+                let scale = rule::sparse(rule, zeros, weights, &mut codes).ok_or_else(|| {
                     self.refused(&tensor, "its scale is below 2^-14, or not finite")
                 })?;
                 self.scales[number] = scale.to_f32();

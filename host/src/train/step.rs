@@ -97,7 +97,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         let rule = (adamw, options.seed);
         let norm = trace_span!("update").in_scope(|| state.update(&config, rule, rate, sums));
         let start = until_now(start, &mut self.stages.update);
-        let (rule, image) = (options.rule, &mut self.image);
+        let (rule, image) = ((options.rule, options.zeros), &mut self.image);
         trace_span!("encode").in_scope(|| state.encode(&config, rule, image))?;
         until_now(start, &mut self.stages.encode);
         self.stages.steps += 1;

@@ -14,6 +14,7 @@ use super::from;
 use super::image::{Image, NAME, with_model};
 use super::options::TrainOptions;
 use super::profile::Stages;
+use super::prune::Pruned;
 use super::state::State;
 use super::teacher::Teacher;
 use super::watch::Verdict;
@@ -33,6 +34,7 @@ pub struct Trainer<E> {
     pub(super) stages: Stages,
     /// A digest of the weights it began with, unless they came from the seed.
     from: Option<u64>,
+    pruned: Option<Pruned>,
     pub(super) teacher: Option<Teacher>,
 }
 
@@ -53,23 +55,34 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     /// As [`Trainer::new`], with the weights of a model (fine-tuning), in any supported type: a ternary model begins as
     /// it is. Its shape must be that of the options.
     ///
+    /// With a file of `importance`, as [`Inputs::write`](crate::language::Inputs::write) and llama-imatrix write it, the
+    /// model has more channels in its feed-forward network than the options: the most important ones of each layer are
+    /// kept, by the mean square of the channel times the squares of its weights in the matrix down.
+    ///
     /// # Errors
     /// Those of [`Trainer::new`]; [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported
-    /// type.
+    /// type; with `importance` also [`Error::NoSuchTensor`] and [`Error::Tensor`] of that file, and [`Error::Options`]
+    /// for a model that has no more channels than are kept.
     pub fn from_model(
         engines: Vec<E>,
         options: &TrainOptions,
         vocabulary: Vocabulary,
         model: &crate::TensorFile,
+        importance: Option<&crate::TensorFile>,
     ) -> Result<Self, Error> {
-        Self::begin(engines, options, vocabulary, Some(model))
+        Self::begin(engines, options, vocabulary, Some((model, importance)))
+    }
+
+    /// Returns which channels were removed from the model that the run began with; `None` if none were.
+    pub const fn pruned(&self) -> Option<&Pruned> {
+        self.pruned.as_ref()
     }
 
     fn begin(
         engines: Vec<E>,
         options: &TrainOptions,
         vocabulary: Vocabulary,
-        model: Option<&crate::TensorFile>,
+        model: Option<(&crate::TensorFile, Option<&crate::TensorFile>)>,
     ) -> Result<Self, Error> {
         if let Some(reason) = options.refusal() {
             return Err(Error::options(reason));
@@ -78,9 +91,13 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             return Err(Error::options("a run has a worker at least"));
         }
         let image = Image::new(options, vocabulary.clone(), Format::Tq2_0)?;
-        let weights = model
-            .map(|model| from::weights(model, options))
-            .transpose()?;
+        let (weights, pruned) = match model {
+            None => (None, None),
+            Some((model, importance)) => {
+                let (weights, pruned) = from::weights(model, importance, options)?;
+                (Some(weights), pruned)
+            }
+        };
         let from = weights.as_ref().map(|weights| {
             let mut digest = Digest::new();
             for weight in weights {
@@ -103,6 +120,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             state,
             stages: Stages::default(),
             from,
+            pruned,
             teacher: None,
         };
         trainer.encode()?;
@@ -169,7 +187,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             }
         };
         swap(&mut self.state);
-        let encoded = self.state.encode(&config, self.options.rule, &mut image);
+        let rule = (self.options.rule, self.options.zeros);
+        let encoded = self.state.encode(&config, rule, &mut image);
         swap(&mut self.state);
         if best.is_some() {
             if let Some(kept) = &mut self.state.watched.best {
@@ -202,8 +221,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
 
     fn encode(&mut self) -> Result<(), Error> {
         let config = with_model(self.image.bytes(), |model| Ok(*model.config()))?;
-        self.state
-            .encode(&config, self.options.rule, &mut self.image)
+        let rule = (self.options.rule, self.options.zeros);
+        self.state.encode(&config, rule, &mut self.image)
     }
 
     /// Returns the identity of a checkpoint: options, data, and the vocabulary with all other metadata of the file.

@@ -12,7 +12,8 @@ use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
 use tercet_host::language::{Cost, LanguageFile, Parameters, View, Vocabulary};
 use tercet_host::parallel::Threads;
 use tercet_host::train::{
-    Corpus, MemoryPlan, Preset, TokenFile, TokenWriter, Tokens, TrainOptions, Trainer, vocabulary,
+    Corpus, MemoryPlan, Preset, Selected, Selection, TokenFile, TokenWriter, Tokens, TrainOptions,
+    Trainer, vocabulary,
 };
 
 use super::Arguments;
@@ -33,8 +34,11 @@ pub(super) struct Material {
     tokenizer: Tokenizer,
     /// The model to start with.
     from: Option<TensorFile>,
+    importance: Option<TensorFile>,
     pub(super) parameters: Parameters,
     pub(super) corpus: Arc<Corpus>,
+    /// What of the text was kept to train on.
+    pub(super) kept: Option<Selected>,
 }
 
 impl Material {
@@ -61,7 +65,12 @@ impl Material {
         let parameters = match (&file, &arguments.from) {
             (Some(file), Some(_)) => {
                 let mut view = View::of(file)?;
-                Parameters::of(view.model(file)?.config())
+                let own = Parameters::of(view.model(file)?.config());
+                let feed_forward_length = arguments.channels.unwrap_or(own.feed_forward_length);
+                Parameters {
+                    feed_forward_length,
+                    ..own
+                }
             }
             _ => arguments
                 .preset()
@@ -88,12 +97,30 @@ impl Material {
         };
         let begin = vocabulary.bos.filter(|_| vocabulary.add_bos);
         let corpus = Corpus::new(tokens, held_out, options.context(), begin, options.seed)?;
+        let (corpus, kept) = match arguments.keep {
+            None => (corpus, None),
+            Some(share) => {
+                let selection = Selection {
+                    share,
+                    clusters: arguments.clusters.map(|clusters| clusters as usize),
+                    seed: options.seed,
+                };
+                let (corpus, selected) = corpus.select(&selection)?;
+                (corpus, Some(selected))
+            }
+        };
         Ok(Self {
             vocabulary,
             tokenizer,
             from: arguments.from.as_ref().map(TensorFile::open).transpose()?,
+            importance: arguments
+                .importance
+                .as_ref()
+                .map(TensorFile::open)
+                .transpose()?,
             parameters,
             corpus: Arc::new(corpus),
+            kept,
         })
     }
 
@@ -108,7 +135,10 @@ impl Material {
         let engines = engines.collect();
         let vocabulary = self.vocabulary.clone();
         let mut trainer = match &self.from {
-            Some(model) => Trainer::from_model(engines, options, vocabulary, model)?,
+            Some(model) => {
+                let importance = self.importance.as_ref();
+                Trainer::from_model(engines, options, vocabulary, model, importance)?
+            }
             None => Trainer::new(engines, options, vocabulary)?,
         };
         if let Some(path) = &arguments.teacher {

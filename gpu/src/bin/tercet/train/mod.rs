@@ -33,6 +33,10 @@ Examples:
   tercet train more.txt --from book.gguf -o more.gguf                  starts from a model's weights
   tercet train book.txt --teacher large.gguf -o small.gguf             learns from a larger model too
   tercet train book.txt -o book.gguf --steps 9000 --every 100 --plateau 3 --patience 9
+  tercet perplexity book.gguf book.txt --record inputs.gguf            what the channels of a model are worth ...
+  tercet train book.txt --from book.gguf --channels 256 --importance inputs.gguf -o small.gguf
+  tercet train book.txt -o book.gguf --zeros 0.7                       seven of ten weights are 0
+  tercet train texts/ -o model.gguf --keep 0.1 --clusters 50           a tenth, of all kinds of text
   tercet train book.txt --preset small --plan                          the memory that a run needs
   tercet train book.txt --preset small --find-batch 4000000000         the largest batch for 4 GB
   tercet train book.txt -o book.gguf --preset small --lean             a third of the memory for weights
@@ -48,6 +52,14 @@ integers. Training evaluates the model that the file will hold, so the figures f
 DATA are text files, folders (all files in them, ordered by the bytes of their paths) or -, standard input. The last \
 part of the text (--hold) is held out and never trained on. The vocabulary is made from the rest: bytes and the most \
 frequent pairs. With --tokenizer it is the vocabulary of a model instead.
+
+--keep makes a run on a large text shorter: the vocabulary is that of the whole text, but the steps use only some pieces \
+of it. With --clusters, k-means groups the pieces by the rare tokens that they have, and each cluster gives as many of \
+them, or all it has.
+
+--channels makes the matrices of the feed-forward network smaller in the file. A channel's importance is the mean square \
+of its values as recorded, times the squares of its weights in the matrix after it. The heads of a bitnet cannot be \
+removed: its files need as many values in heads as the width.
 
 The learning rate rises over --warmup steps and then falls to the share --last of its highest value, as a cosine. \
 With --schedule two-stage it falls in a line, and the second half of the steps uses two thirds of the rate and no \
@@ -88,7 +100,8 @@ Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2,
 4:2, 1024, 256; small 512, 1536, 8, 8:2, 4096, 512; base 1024, 3072, 16, 16:4, 16384, 1024.
 
 JSON (--json), a line each: begun (at which step), parameters, tokens, held_out_tokens, steps, batch, rate, teacher (its path, \
-or null); step, loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
+or null), kept (with --keep: windows of the text, how many are kept, and both numbers of each of the --clusters; else null), pruned (with --channels: channels per layer before, how many are kept, and their share of \
+the importance; else null); step, loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
 process had; null where the system does not say); evaluated (the step), sum, count, bytes, mean, bits_per_byte, \
 verdict (best, waited, halved, over; null where none was due); done (steps), kept (the step whose weights the file \
 has), file, digest (null, as kept, unless the run is over; FNV-1a of 64 bits over the file's bytes), bytes, memory, \
@@ -118,6 +131,13 @@ pub(crate) struct Arguments {
     /// Start with the weights of this model, a GGUF file of a bitnet, and its size and vocabulary
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["preset", "vocabulary", "tokenizer"])]
     from: Option<PathBuf>,
+    /// Keep N channels of the feed-forward network of --from per layer, those with the most --importance, and train on
+    /// (pruning)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires_all = ["from", "importance"])]
+    channels: Option<u32>,
+    /// The importance of channels: a GGUF file that `tercet perplexity MODEL TEXT --record` or llama-imatrix wrote
+    #[arg(long, value_name = "FILE", requires = "channels")]
+    importance: Option<PathBuf>,
     /// Steps of the whole run, for which the learning rate is planned [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "minutes")]
     steps: Option<u64>,
@@ -151,10 +171,20 @@ pub(crate) struct Arguments {
     /// The share of the text that is held out, from its end
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.05)]
     hold: f64,
+    /// Train on this share of the text, chosen at random in pieces of --context tokens
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    keep: Option<f64>,
+    /// Choose what is kept evenly over K clusters of similar pieces, so that what is rare in the text is less rare
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..), requires = "keep")]
+    clusters: Option<u32>,
     /// Which weights are 1 or -1: those above half of the mean magnitude, as BitNet's, or those that leave the least
     /// squared error
     #[arg(long, value_name = "RULE", value_parser = rule(), default_value = "absmean")]
     rule: Rule,
+    /// Make at least this share of the ternary weights 0: the smallest ones of each matrix in each step (pruning)
+    /// [default: as the rule gives, about a third]
+    #[arg(long, value_name = "SHARE", value_parser = open_share)]
+    zeros: Option<f32>,
     /// How the learning rate falls
     #[arg(long, value_name = "FALL", value_parser = fall(), default_value = "cosine")]
     schedule: Fall,
@@ -286,6 +316,14 @@ fn share(text: &str) -> Result<f64, String> {
     )
 }
 
+fn open_share(text: &str) -> Result<f32, String> {
+    number(
+        text,
+        |x: &f32| *x > 0.0 && *x < 1.0,
+        "a number between 0 and 1",
+    )
+}
+
 fn positive(text: &str) -> Result<f32, String> {
     number(
         text,
@@ -327,6 +365,7 @@ impl Arguments {
             steps,
             batch,
             rule: self.rule,
+            zeros: self.zeros,
             seed: self.seed,
             fall: self.schedule,
             // A root is rounded once on any machine.

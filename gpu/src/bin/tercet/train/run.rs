@@ -117,6 +117,8 @@ fn run_with<E: Worker>(
             .teacher
             .as_ref()
             .map(|path| path.display().to_string()),
+        kept: material.kept.clone(),
+        pruned: trainer.pruned().copied(),
     })?;
     let batches = Batches::new(&material.corpus, options.batch, trainer.steps());
     while trainer.steps() < last && !trainer.is_over() {

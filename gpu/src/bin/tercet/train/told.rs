@@ -10,7 +10,7 @@ use tercet_host::language::{Cost, Parameters};
 use tercet_host::measure::peak_resident;
 use tercet_host::points::Destination;
 use tercet_host::report::{Curves, Line, Panel};
-use tercet_host::train::{StepReport, Verdict};
+use tercet_host::train::{Pruned, Selected, StepReport, Verdict};
 
 use crate::advice::quoted;
 use crate::failure::Failure;
@@ -27,6 +27,8 @@ pub(super) struct Begun {
     pub(super) batch: usize,
     pub(super) rate: f32,
     pub(super) teacher: Option<String>,
+    pub(super) kept: Option<Selected>,
+    pub(super) pruned: Option<Pruned>,
 }
 
 #[derive(Debug, Serialize)]
@@ -77,6 +79,37 @@ pub(super) struct Told {
     last: String,
 }
 
+/// Returns in a line which channels are kept.
+fn pruned(pruned: &Pruned) -> String {
+    format!(
+        "keeps {} of {} channels per layer, with {:.1} % of the importance\n",
+        pruned.kept,
+        pruned.channels,
+        100.0 * pruned.importance
+    )
+}
+
+/// Returns in a line what of the text is kept.
+fn kept(selected: &Selected) -> String {
+    let pieces = format::counted(selected.windows, "piece");
+    let clusters = &selected.clusters;
+    let from = match (clusters.first(), clusters.last()) {
+        (Some(least), Some(most)) => format!(
+            ": {} to {} from each of {} of {} to {} pieces",
+            least.kept,
+            most.kept,
+            format::counted(clusters.len() as u64, "cluster"),
+            least.windows,
+            most.windows,
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "trains on {} of {pieces} of the text{from}\n",
+        selected.kept
+    )
+}
+
 impl Told {
     /// Returns the reporter of a run of `range` among all `steps`.
     pub(super) fn new(json: bool, steps: u64, range: Range<u64>) -> Self {
@@ -104,7 +137,7 @@ impl Told {
         }
         let parameters = &begun.parameters;
         output::text(&format!(
-            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}, a learning rate of {}{}\n",
+            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}, a learning rate of {}{}\n{}{}",
             parameters.embedding_length,
             parameters.feed_forward_length,
             parameters.block_count,
@@ -122,6 +155,8 @@ impl Told {
                 Some(path) => format!("; {path} teaches"),
                 None => String::new(),
             },
+            begun.kept.as_ref().map_or_else(String::new, kept),
+            begun.pruned.as_ref().map_or_else(String::new, pruned),
         ))
     }
 
