@@ -23,6 +23,10 @@ enum Values {
     Random,
     Lowest,
     Highest,
+    /// −1 to 1, as in a ternary matrix by columns.
+    Ternary,
+    /// The same, but for the last, which is 2.
+    Almost,
 }
 
 const VALUES: [Values; 3] = [Values::Random, Values::Lowest, Values::Highest];
@@ -42,12 +46,16 @@ fn weights(layout: Layout, rows: usize, cols: usize, values: Values, seed: u64) 
             let mut code = || match values {
                 Values::Lowest => lowest,
                 Values::Highest => highest,
+                Values::Ternary | Values::Almost => random.below(3) as i8 - 1,
                 Values::Random => {
                     let span = (i64::from(highest) - i64::from(lowest) + 1) as u64;
                     (i64::from(lowest) + random.below(span) as i64) as i8
                 }
             };
-            let codes: Vec<i8> = (0..rows * cols).map(|_| code()).collect();
+            let mut codes: Vec<i8> = (0..rows * cols).map(|_| code()).collect();
+            if let (Values::Almost, Some(last)) = (values, codes.last_mut()) {
+                *last = 2;
+            }
             pack::pack(layout, rows, cols, &codes, &mut bytes[1..]).unwrap();
         }
     }
@@ -58,7 +66,7 @@ fn weights(layout: Layout, rows: usize, cols: usize, values: Values, seed: u64) 
 fn fill(format: Format, block: &mut [u8], values: Values, random: &mut Random) {
     for byte in block.iter_mut() {
         *byte = match values {
-            Values::Random => random.next_u64() as u8,
+            Values::Random | Values::Ternary | Values::Almost => random.next_u64() as u8,
             Values::Lowest if format == Format::Q8_0 => 0x80,
             Values::Lowest => 0,
             Values::Highest if format == Format::Q8_0 => 0x7F,
@@ -81,7 +89,7 @@ fn fill(format: Format, block: &mut [u8], values: Values, random: &mut Random) {
     {
         let bits = match values {
             // Below 2¹² in magnitude, or 2⁶.
-            Values::Random => {
+            Values::Random | Values::Ternary | Values::Almost => {
                 (random.next_u64() as u16) & below | (random.next_u64() as u16) & 0x8000
             }
             Values::Lowest => largest,
@@ -94,7 +102,7 @@ fn fill(format: Format, block: &mut [u8], values: Values, random: &mut Random) {
 fn activations(len: usize, values: Values, seed: u64) -> Vec<i8> {
     let mut random = Random::new(seed);
     let mut value = || match values {
-        Values::Random => (random.below(255) as i64 - 127) as i8,
+        Values::Random | Values::Ternary | Values::Almost => (random.below(255) as i64 - 127) as i8,
         Values::Lowest => -127,
         Values::Highest => 127,
     };
@@ -225,6 +233,19 @@ fn extremes_do_not_overflow() {
     }
 }
 
+/// Ternary bytes are multiplied as two bits are.
+#[test]
+fn bytes_that_are_all_ternary_or_almost_give_the_reference_bits() {
+    let shapes = [(33, 100, 13), (65, 127, 6), (70, 513, 7), (40, 1100, 200)];
+    for weights in [Values::Ternary, Values::Almost] {
+        for x in VALUES {
+            for shape in shapes {
+                check(Layout::Int8, shape, [weights, x], 8);
+            }
+        }
+    }
+}
+
 /// Rows are taken two, four and sixteen at a time, blocks four, eight and sixteen, and short rows several a vector.
 #[test]
 fn every_number_of_rows_and_blocks_gives_the_reference_bits() {
@@ -268,7 +289,9 @@ fn check_wide(
     let mut random = Random::new(seed + 1);
     let codes: Vec<i16> = (0..count * cols)
         .map(|_| match of[1] {
-            Values::Random => (random.below(65_025) as i32 - 32_512) as i16,
+            Values::Random | Values::Ternary | Values::Almost => {
+                (random.below(65_025) as i32 - 32_512) as i16
+            }
             Values::Lowest => -32_512,
             Values::Highest => 32_512,
         })

@@ -147,8 +147,8 @@ pub(super) enum MultiplyCodes {
 }
 
 impl Multiply {
-    /// Returns the products for the codes of a layout.
-    const fn of(self, layout: Layout) -> MultiplyCodes {
+    /// Returns the products for the codes of a layout, which may all be ternary.
+    const fn of(self, layout: Layout, are_ternary: bool) -> MultiplyCodes {
         match self {
             Self::All(all) => MultiplyCodes::All(all),
             Self::Strips {
@@ -156,7 +156,7 @@ impl Multiply {
                 nibbles,
                 two_bits,
             } => {
-                let (lowest, highest) = layout.codes();
+                let (lowest, highest) = if are_ternary { (-1, 1) } else { layout.codes() };
                 MultiplyCodes::Strip(match highest as i32 - lowest as i32 {
                     0..=3 => two_bits,
                     4..=15 => nibbles,
@@ -193,6 +193,18 @@ pub(in crate::simd) fn add(
             *total += i64::from(sum.wrapping_sub(less)) * scale;
         }
     }
+}
+
+/// True if a matrix of bytes has only ternary weights, such as one by columns for gradients: these are multiplied as
+/// fast as in two bits. Ends soon if it has not.
+fn are_ternary(matrix: &Matrix<'_>) -> bool {
+    const PIECE: usize = 1 << 10;
+    let most = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(0, |most, byte| byte.wrapping_add(1).max(most))
+    };
+    matrix.layout() == Layout::Int8 && matrix.bytes().chunks(PIECE).all(|bytes| most(bytes) <= 2)
 }
 
 /// Returns the number of columns after which sums are scaled: those of a block's part, or all.
@@ -332,8 +344,11 @@ impl Panels {
         x: &Strips,
         mut found: impl FnMut(usize, PanelSums<'_>),
     ) {
-        self.pack(matrix, x.groups);
         let layout = matrix.layout();
+        let is_ternary =
+            matches!(self.tiles.multiply, Multiply::Strips { .. }) && are_ternary(matrix);
+        self.pack(matrix, x.groups, is_ternary);
+        let mut own_less = Vec::new();
         let spans = matrix.cols().div_ceil(span(layout, matrix.cols()));
         let panels = matrix.rows().div_ceil(ROWS);
         let batch_rows = BATCH.next_multiple_of(x.order.rows);
@@ -342,9 +357,17 @@ impl Panels {
         let (mut narrow, mut wide) = (Vec::new(), Vec::new());
         for (number, (words, less)) in batches.enumerate() {
             let first = number * batch_rows;
+            let less = if is_ternary {
+                own_less.clear();
+                let offset = codes::offset(Layout::Int8);
+                own_less.extend(less.iter().map(|less| less / offset));
+                &own_less
+            } else {
+                less
+            };
             let batch = Batch {
                 tiles: self.tiles,
-                multiply: self.tiles.multiply.of(layout),
+                multiply: self.tiles.multiply.of(layout, is_ternary),
                 height: x.order.rows,
                 words,
                 less,
@@ -385,8 +408,8 @@ impl Panels {
         }
     }
 
-    /// Unpacks and packs all rows.
-    fn pack(&mut self, matrix: &Matrix<'_>, groups: usize) {
+    /// Unpacks and packs all rows; ternary ones of bytes with codes of 0 to 2.
+    fn pack(&mut self, matrix: &Matrix<'_>, groups: usize, is_ternary: bool) {
         let (layout, cols) = (matrix.layout(), matrix.cols());
         let panels = matrix.rows().div_ceil(ROWS);
         // Whole vectors of columns, because those that contain the last columns are packed too.
@@ -401,6 +424,11 @@ impl Panels {
             for second in [false, true] {
                 for codes in self.codes.chunks_mut(group_rows * stride) {
                     match row_groups.next() {
+                        Some(bytes) if is_ternary => {
+                            for (code, &byte) in codes.iter_mut().zip(bytes) {
+                                *code = byte.wrapping_add(1);
+                            }
+                        }
                         // SAFETY: as in `multiply`.
                         Some(bytes) => unsafe {
                             (self.tiles.unpack)(layout, bytes, cols, codes, stride)
