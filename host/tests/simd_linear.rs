@@ -23,9 +23,9 @@ enum Values {
     Random,
     Lowest,
     Highest,
-    /// −1 to 1, as in a ternary matrix by columns.
+    /// −1 to 1, as in a ternary matrix by columns; blocks with one scale.
     Ternary,
-    /// The same, but for the last, which is 2.
+    /// The same, but for the last weight, which is 2, or the last block.
     Almost,
 }
 
@@ -39,6 +39,10 @@ fn weights(layout: Layout, rows: usize, cols: usize, values: Values, seed: u64) 
         Layout::Block(format) => {
             for block in bytes[1..].chunks_exact_mut(format.bytes()) {
                 fill(format, block, values, &mut random);
+            }
+            if let Values::Almost = values {
+                let last = bytes.len() - format.bytes();
+                fill(format, &mut bytes[last..], Values::Random, &mut random);
             }
         }
         _ => {
@@ -89,7 +93,8 @@ fn fill(format: Format, block: &mut [u8], values: Values, random: &mut Random) {
     {
         let bits = match values {
             // Below 2¹² in magnitude, or 2⁶.
-            Values::Random | Values::Ternary | Values::Almost => {
+            Values::Ternary | Values::Almost => 0x2E66,
+            Values::Random => {
                 (random.next_u64() as u16) & below | (random.next_u64() as u16) & 0x8000
             }
             Values::Lowest => largest,
@@ -233,15 +238,22 @@ fn extremes_do_not_overflow() {
     }
 }
 
-/// Ternary bytes are multiplied as two bits are.
+/// Ternary bytes are multiplied as two bits are, and blocks with one scale are scaled once a row.
 #[test]
-fn bytes_that_are_all_ternary_or_almost_give_the_reference_bits() {
-    let shapes = [(33, 100, 13), (65, 127, 6), (70, 513, 7), (40, 1100, 200)];
+fn weights_that_are_all_alike_or_almost_give_the_reference_bits() {
+    let shapes = [(33, 100, 13), (65, 127, 6), (70, 600, 7), (40, 1100, 200)];
+    let blocks = Format::ALL.into_iter().map(Layout::Block);
+    for layout in blocks.chain([Layout::Int8]) {
+        for (seed, (rows, cols, count)) in (1..).zip(shapes) {
+            for weights in [Values::Ternary, Values::Almost] {
+                let shape = (rows, near(layout, cols), count);
+                check(layout, shape, [weights, Values::Random], seed);
+            }
+        }
+    }
     for weights in [Values::Ternary, Values::Almost] {
         for x in VALUES {
-            for shape in shapes {
-                check(Layout::Int8, shape, [weights, x], 8);
-            }
+            check(Layout::Int8, (40, 1100, 20), [weights, x], 9);
         }
     }
 }

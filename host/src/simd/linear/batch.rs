@@ -50,6 +50,15 @@ impl Batch<'_> {
         }
     }
 
+    /// Adds to `totals` whole sums times one scale.
+    pub(super) fn once(&self, sums: &[Sums<i32>], scale: i64, totals: &mut [Sums<i64>]) {
+        let (less, scales) = ([0; MOST], [scale; ROWS]);
+        for (sums, totals) in sums.chunks(MOST).zip(totals.chunks_mut(MOST)) {
+            // SAFETY: as in `plain`.
+            unsafe { (self.tiles.add)(sums, &less[..sums.len()], &scales, totals) };
+        }
+    }
+
     /// Adds to `totals` the sums of spans of so many groups with a panel's rows, times the scales of these.
     pub(super) fn scaled(
         &self,

@@ -348,8 +348,12 @@ impl Panels {
         let is_ternary =
             matches!(self.tiles.multiply, Multiply::Strips { .. }) && are_ternary(matrix);
         self.pack(matrix, x.groups, is_ternary);
-        let mut own_less = Vec::new();
         let spans = matrix.cols().div_ceil(span(layout, matrix.cols()));
+        // With one scale for all blocks, sums of whole rows are scaled once; in strips whose order is that of whole rows.
+        let scale = self
+            .one_scale(matrix.rows(), spans)
+            .filter(|_| spans > 1 && x.order.words == self.tiles.order.words);
+        let mut own_less = Vec::new();
         let panels = matrix.rows().div_ceil(ROWS);
         let batch_rows = BATCH.next_multiple_of(x.order.rows);
         let words = x.words.chunks(batch_rows * x.groups);
@@ -357,10 +361,18 @@ impl Panels {
         let (mut narrow, mut wide) = (Vec::new(), Vec::new());
         for (number, (words, less)) in batches.enumerate() {
             let first = number * batch_rows;
+            let height = x.order.rows;
             let less = if is_ternary {
                 own_less.clear();
                 let offset = codes::offset(Layout::Int8);
                 own_less.extend(less.iter().map(|less| less / offset));
+                &own_less
+            } else if scale.is_some() {
+                own_less.clear();
+                for less in less.chunks(height * spans) {
+                    let row = |row: usize| less.iter().skip(row).step_by(height).sum::<i32>();
+                    own_less.extend((0..height).map(row));
+                }
                 &own_less
             } else {
                 less
@@ -368,20 +380,31 @@ impl Panels {
             let batch = Batch {
                 tiles: self.tiles,
                 multiply: self.tiles.multiply.of(layout, is_ternary),
-                height: x.order.rows,
+                height,
                 words,
                 less,
             };
             let count = batch_rows.min(x.rows - first);
             let panel_groups = self.groups.chunks(x.groups);
+            let is_block = matches!(layout, Layout::Block(_));
+            if !is_block || scale.is_some() {
+                narrow.resize(panels * count, [0; ROWS]);
+                for (sums, groups) in narrow.chunks_mut(count).zip(panel_groups.clone()) {
+                    batch.plain(groups, sums);
+                }
+            }
             let sums = if let Layout::Block(format) = layout {
                 wide.clear();
                 wide.resize(panels * count, [0; ROWS]);
-                let scales = self.scales.chunks(spans);
-                for ((totals, groups), scales) in
-                    wide.chunks_mut(count).zip(panel_groups).zip(scales)
-                {
-                    batch.scaled(format.part_len() / 4, groups, scales, totals);
+                if let Some(scale) = scale {
+                    batch.once(&narrow, scale, &mut wide);
+                } else {
+                    let scales = self.scales.chunks(spans);
+                    for ((totals, groups), scales) in
+                        wide.chunks_mut(count).zip(panel_groups).zip(scales)
+                    {
+                        batch.scaled(format.part_len() / 4, groups, scales, totals);
+                    }
                 }
                 for (totals, mins) in wide.chunks_mut(count).zip(self.mins.chunks(spans)) {
                     let sums = &x.sums[number * batch_rows * spans..];
@@ -389,10 +412,6 @@ impl Panels {
                 }
                 Totals::Wide(&wide)
             } else {
-                narrow.resize(panels * count, [0; ROWS]);
-                for (sums, groups) in narrow.chunks_mut(count).zip(panel_groups) {
-                    batch.plain(groups, sums);
-                }
                 Totals::Narrow(&narrow)
             };
             for row in 0..count {
@@ -406,6 +425,19 @@ impl Panels {
                 found(first + row, sums);
             }
         }
+    }
+
+    /// Returns the scale of all blocks of so many rows, if they have the same; `None` for blocks of several parts.
+    fn one_scale(&self, rows: usize, spans: usize) -> Option<i64> {
+        let [first, ..] = *self.scales.first()?;
+        let mut left = rows;
+        let alike = self.scales.chunks(spans).all(|scales| {
+            let own = left.min(ROWS);
+            left -= own;
+            let mut all = scales.iter().flat_map(|scales| &scales[..own]);
+            all.all(|&scale| scale == first)
+        });
+        (alike && self.mins.is_empty()).then_some(first)
     }
 
     /// Unpacks and packs all rows; ternary ones of bytes with codes of 0 to 2.
@@ -440,6 +472,8 @@ impl Panels {
                 unsafe { (self.tiles.pack)(&self.codes, panel, second) };
             }
         }
+        self.scales.clear();
+        self.mins.clear();
         if let Layout::Block(format) = layout {
             self.read_scales(format, matrix, panels);
         }
