@@ -8,10 +8,12 @@ use pyo3::types::PyDict;
 use tercet_core::block::Format;
 use tercet_core::gguf::Reader;
 use tercet_host::file::output::Output;
-use tercet_host::language::Vocabulary;
+use tercet_host::language::{LanguageFile, Vocabulary};
 use tercet_host::language::tokenizer::{Encoding, Tokenizer};
 use tercet_host::parallel::Threads;
-use tercet_host::train::{Batches, Corpus, Preset, Tokens, TrainOptions, Trainer, vocabulary};
+use tercet_host::train::{
+    Batches, Corpus, Preset, Selection, Tokens, TrainOptions, Trainer, vocabulary,
+};
 
 use crate::error::{raised, refused};
 use crate::watch::Watch;
@@ -19,7 +21,7 @@ use crate::watch::Watch;
 /// Trains a model of a text and writes its GGUF file. `on_step` gets the number and the mean loss of each step, and
 /// ends the training if it returns `False`; Ctrl-C ends it without a file.
 #[pyfunction]
-#[pyo3(signature = (text, output, *, preset, steps, tokens, batch, seed, force, on_step))]
+#[pyo3(signature = (text, output, *, preset, steps, tokens, batch, seed, teacher, lean, zeros, keep, clusters, force, on_step))]
 #[allow(clippy::too_many_arguments, reason = "they are named in Python")]
 pub(crate) fn train<'py>(
     py: Python<'py>,
@@ -30,6 +32,11 @@ pub(crate) fn train<'py>(
     tokens: u32,
     batch: usize,
     seed: u64,
+    teacher: Option<(PathBuf, f32, f32)>,
+    lean: bool,
+    zeros: Option<f32>,
+    keep: Option<f64>,
+    clusters: Option<usize>,
     force: bool,
     on_step: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -39,15 +46,29 @@ pub(crate) fn train<'py>(
     let dict = PyDict::new(py);
     let watch = Watch::new(on_step);
     let (file, done, loss) = watch.run(py, || {
-        let vocabulary = match tokens {
-            0 => Vocabulary::bytes(),
-            tokens => vocabulary(text, tokens),
+        let teacher = match teacher {
+            None => None,
+            Some((path, temperature, share)) => {
+                let file = LanguageFile::open(&path).map_err(raised)?;
+                Some((file, temperature, share))
+            }
+        };
+        let vocabulary = match (&teacher, tokens) {
+            // The command's are the teacher's too.
+            (Some((file, ..)), _) => {
+                let reader = file.reader().map_err(raised)?;
+                Vocabulary::read(&reader).map_err(refused)?
+            }
+            (None, 0) => Vocabulary::bytes(),
+            (None, tokens) => vocabulary(text, tokens),
         };
         let parameters = preset.parameters(vocabulary.tokens.len() as u32);
         let mut options = TrainOptions {
             steps,
             seed,
             batch,
+            lean,
+            zeros,
             ..TrainOptions::new(parameters)
         };
         // As the command has them.
@@ -65,11 +86,23 @@ pub(crate) fn train<'py>(
         let begin = vocabulary.bos.filter(|_| vocabulary.add_bos);
         let tokens = Tokens::InMemory(encoded);
         let corpus = Corpus::new(tokens, vec![], options.context(), begin, options.seed);
-        let corpus = corpus.map_err(raised)?;
+        let mut corpus = corpus.map_err(raised)?;
+        if let Some(share) = keep {
+            let selection = Selection {
+                share,
+                clusters,
+                seed,
+            };
+            (corpus, _) = corpus.select(&selection).map_err(raised)?;
+        }
         let batches = Batches::new(&Arc::new(corpus), options.batch, 0);
         let workers = options.batch.div_ceil(options.micro);
         let engines = vec![Threads::alone(); workers.min(rayon::current_num_threads())];
         let mut trainer = Trainer::new(engines, &options, vocabulary).map_err(raised)?;
+        if let Some((file, temperature, share)) = teacher {
+            let learns = trainer.learn_from(file, temperature, share);
+            learns.map_err(raised)?;
+        }
         let mut loss = f64::NAN;
         while trainer.steps() < steps {
             loss = trainer.step(&batches).map_err(raised)?.mean();

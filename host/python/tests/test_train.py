@@ -20,6 +20,35 @@ def test_the_file_is_the_commands(tmp_path, command):
     assert tercet.Model(tmp_path / "a.gguf").write("It is", tokens=4)["text"]
 
 
+def test_options_make_the_commands_file_too(tmp_path, command):
+    (tmp_path / "text.txt").write_text(TEXT + "x")
+    common = ["train", "text.txt", "-o", "b.gguf", "--steps", "2", "--batch", "2", "--hold", "1e-6", "--force"]
+
+    def compare(options, **own):
+        tercet.train(TEXT, tmp_path / "a.gguf", steps=2, batch=2, force=True, **own)
+        subprocess.run([command, *common, *options], cwd=tmp_path, check=True, capture_output=True)
+        file = (tmp_path / "a.gguf").read_bytes()
+        assert file == (tmp_path / "b.gguf").read_bytes()
+        return file
+
+    plain = compare(["--vocabulary", "512"])
+    (tmp_path / "teacher.gguf").write_bytes(plain)
+    less = ["--lean", "--zeros", "0.6", "--keep", "0.8", "--clusters", "2", "--vocabulary", "512"]
+    assert compare(less, lean=True, zeros=0.6, keep=0.8, clusters=2) != plain
+    taught = ["--teacher", "teacher.gguf", "--temperature", "1.5", "--teacher-share", "0.25"]
+    assert compare(taught, teacher=tmp_path / "teacher.gguf", temperature=1.5, teacher_share=0.25) != plain
+    for words, own in [
+        ("above 0 and at most 1", {"keep": 2.0}),
+        ("give keep too", {"clusters": 2}),
+        ("the share of zeros", {"zeros": 1.0}),
+        ("clusters cannot be made", {"keep": 0.8, "clusters": 999}),
+        ("none.gguf", {"teacher": tmp_path / "none.gguf"}),
+    ]:
+        with pytest.raises((ValueError, OSError), match=words):
+            tercet.train(TEXT, tmp_path / "c.gguf", steps=2, batch=2, **own)
+    assert not (tmp_path / "c.gguf").exists()
+
+
 def test_training_is_ended_and_refused_in_a_sentence(tmp_path):
     file = tmp_path / "a.gguf"
     found = tercet.train(TEXT, file, steps=50, batch=2, on_step=lambda step, loss: step < 3)

@@ -38,6 +38,13 @@ def train(
     vocabulary: int = 512,
     batch: int = 16,
     seed: int = 1,
+    teacher: str | os.PathLike[str] | None = None,
+    temperature: float = 2.0,
+    teacher_share: float = 0.5,
+    lean: bool = False,
+    zeros: float | None = None,
+    keep: float | None = None,
+    clusters: int | None = None,
     force: bool = False,
     on_step: Callable[[int, float], object] | None = None,
     progress: bool = False,
@@ -57,6 +64,20 @@ def train(
     batch : int
         Sequences of a step.
     seed : int
+    teacher : str or path, optional
+        A GGUF model to learn from too (distillation). The new model has its vocabulary.
+    temperature : float
+        The temperature at which the probabilities of both are compared.
+    teacher_share : float
+        The teacher's share of what is learned, from 0 to 1.
+    lean : bool
+        Keeps weights in 16 bits and both moments in 8: 4.2 bytes a weight in place of 12.
+    zeros : float, optional
+        The share of each ternary matrix that is 0 at least.
+    keep : float, optional
+        The share of the text to train on, chosen at random in pieces of the model's context.
+    clusters : int, optional
+        Chooses what is kept evenly over so many clusters of similar pieces.
     force : bool
         Replaces an existing file.
     on_step : callable, optional
@@ -71,6 +92,8 @@ def train(
         ``bytes`` of the file, ``steps`` done, and the last ``loss``.
     """
     data = text.encode() if isinstance(text, str) else bytes(text)
+    if clusters is not None and keep is None:
+        raise ValueError("clusters choose what is kept: give keep too")
     return told_steps(
         on_step,
         progress,
@@ -84,6 +107,11 @@ def train(
             tokens=vocabulary,
             batch=batch,
             seed=seed,
+            teacher=None if teacher is None else (teacher, temperature, teacher_share),
+            lean=lean,
+            zeros=zeros,
+            keep=keep,
+            clusters=clusters,
             force=force,
             on_step=told,
         ),

@@ -82,6 +82,11 @@ def train(
     tokens: int,
     batch: int,
     seed: int,
+    teacher: tuple[str | PathLike[str], float, float] | None,
+    lean: bool,
+    zeros: float | None,
+    keep: float | None,
+    clusters: int | None,
     force: bool,
     on_step: Callable[[int, float], object] | None,
 ) -> Trained: ...
