@@ -43,6 +43,7 @@ mod speculate;
 mod tokenizer;
 #[cfg(not(sanitized))]
 mod training;
+#[cfg(not(sanitized))]
 mod training_savings;
 #[cfg(not(sanitized))]
 mod with_engine;
