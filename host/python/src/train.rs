@@ -8,8 +8,8 @@ use pyo3::types::PyDict;
 use tercet_core::block::Format;
 use tercet_core::gguf::Reader;
 use tercet_host::file::output::Output;
-use tercet_host::language::{LanguageFile, Vocabulary};
 use tercet_host::language::tokenizer::{Encoding, Tokenizer};
+use tercet_host::language::{LanguageFile, Vocabulary};
 use tercet_host::parallel::Threads;
 use tercet_host::train::{
     Batches, Corpus, Preset, Selection, Tokens, TrainOptions, Trainer, vocabulary,
