@@ -105,7 +105,7 @@ fn a_lean_update_is_adamw_s_on_average() {
         let moments = (&mut m[..], &mut v[..]);
         adamw.update(sqrt_f32, &update, (sums, unit), true, &mut exact, moments);
     }
-    // A code is worth twenty steps: only the mean can show them.
+    // A step is at most about half of a code: only the mean can show what several were.
     let code = 2f32.powi(runs[0].exponent.into());
     assert!(code > 0.5 * rate, "{code:e}");
     for at in 0..LEAN_BLOCK {

@@ -22,7 +22,8 @@
 //!    as fl(residual + norm). Those of sub-norms and of the last norm are passed on directly.
 //! 8. **Look-up in the embedding**: each row's gradient is rounded once to units of 2 to the power of
 //!    [`WEIGHT_FLOOR`], and added to the head's sums.
-//! 9. **Update**: [`AdamW`], [`Schedule`]; with less memory, [`AdamW::update_lean`]. **Codes**: [`ternary`], [`row_codes`].
+//! 9. **Update**: [`AdamW`], [`Schedule`]; with less memory, [`AdamW::update_lean`]. **Codes**: [`ternary`],
+//!    [`row_codes`].
 //!
 //! An exponent above its ceiling, a number that is not finite, or a term too large for its units ends the step with a
 //! [`Fault`] that names tensor and layer. Exponents have floors, without which sums would not fit 64 bits.

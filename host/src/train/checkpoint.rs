@@ -192,10 +192,11 @@ pub(super) fn read(
         .filter(|(name, _)| name != "digest")
         .cloned()
         .collect();
-    let mut read = of_weights(WEIGHTS, &own);
-    read.extend(of_moments(&moments));
-    read.extend(kept.iter().flat_map(|kept| of_weights(BEST, kept)));
-    let read = read.iter().map(|(.., bytes)| &bytes[..]);
+    // In the order in which they were written.
+    let names = WEIGHTS.into_iter().chain(MOMENTS).chain(BEST);
+    let read = names
+        .filter_map(|name| model.get(name))
+        .map(|tensor| tensor.bytes);
     if value("digest") != Some(&digest(read, &metadata)) {
         return Err(bad("its values changed after they were written"));
     }

@@ -28,7 +28,8 @@ pub(super) fn weights(
         parameters = of_file(model, &parameters)?;
         channels = Some(Channels::of(model, importance, (&parameters, kept))?);
     }
-    let mut weights = Vec::new();
+    let own = options.parameters.tensors(Extras::default());
+    let mut weights = Vec::with_capacity(own.iter().map(Slot::values).sum());
     for slot in parameters.tensors(Extras::default()) {
         let mut values = vec![0.0; slot.values()];
         read(model, &slot, &mut values)?;

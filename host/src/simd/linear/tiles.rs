@@ -427,7 +427,7 @@ impl Panels {
         }
     }
 
-    /// Returns the scale of all blocks of so many rows, if they have the same; `None` for blocks of several parts.
+    /// Returns the scale of all blocks of so many rows, if they have the same; `None` for blocks with minima.
     fn one_scale(&self, rows: usize, spans: usize) -> Option<i64> {
         let [first, ..] = *self.scales.first()?;
         let mut left = rows;

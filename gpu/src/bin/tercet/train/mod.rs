@@ -212,14 +212,14 @@ pub(crate) struct Arguments {
     /// Seed of the first weights and the order of the text
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Split a step's sequences into this many parts, to use less memory: each thread processes one part at a time
-    /// [default: four sequences a part]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
-    accumulate: Option<u32>,
     /// Keep weights in 16 bits and both moments in 8, to use less memory: 4.2 bytes per weight instead of 12. Rounding
     /// is random by --seed; the file is another one than without
     #[arg(long)]
     lean: bool,
+    /// Split a step's sequences into this many parts, to use less memory: each thread processes one part at a time
+    /// [default: four sequences a part]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    accumulate: Option<u32>,
     /// Compute layers twice, to use less memory (gradient checkpointing)
     #[arg(long)]
     recompute: bool,
