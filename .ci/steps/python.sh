@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The package for Python: its wheel in an environment with nothing else but NumPy, where the examples run; then its
 # types, and its tests beside NumPy, scikit-learn and gguf, the notebooks among them. Built as the tests of the workspace
-# are; what is shipped is built by the workflow.
+# are, and with what they have built; what is shipped is built by the workflow.
 . .ci/lib.sh
 
 python=${TERCET_PYTHON:-python3}
@@ -10,7 +10,8 @@ python=${TERCET_PYTHON:-python3}
 folder=target/python
 rm -rf "$folder"
 mkdir -p "$folder/there"
-"$python" -m maturin build --quiet --manifest-path host/python/Cargo.toml --locked --profile dev --auditwheel skip --interpreter "$python" \
+# The features that it asks for are those of pyproject.toml; alone they are linted by `clippy:features`.
+CARGO=$PWD/.ci/maturin_cargo "$python" -m maturin build --quiet --manifest-path host/python/Cargo.toml --locked --profile dev --auditwheel skip --interpreter "$python" \
     --target-dir target --out "$folder"
 wheel=("$folder"/tercet-*.whl)
 
