@@ -18,8 +18,11 @@ mod distill;
 mod files;
 #[cfg(not(sanitized))]
 mod importance;
+#[cfg(not(sanitized))]
 mod language;
+#[cfg(not(sanitized))]
 mod language_conformance;
+#[cfg(not(sanitized))]
 mod language_hostile;
 mod look;
 #[cfg(not(sanitized))]
@@ -40,6 +43,7 @@ mod restore;
 mod search;
 #[cfg(not(sanitized))]
 mod speculate;
+#[cfg(not(sanitized))]
 mod tokenizer;
 #[cfg(not(sanitized))]
 mod training;
