@@ -9,7 +9,7 @@
 
 namespace emulator {
 namespace {
-enum class Space { Stack, Shared, Global, Own, Elsewhere };
+enum class Space { Shared, Global, Own, Elsewhere };
 
 // This library's own image: tables of constants, and who the running thread is.
 struct Image {
@@ -38,11 +38,10 @@ Image image() {
 }
 const Image library = image();
 
+// Most of what a kernel loads and stores.
+inline bool is_on_stack(uintptr_t at) { return at - reinterpret_cast<uintptr_t>(current->fiber->stack) < (64u << 10); }
+
 Space space_of(uintptr_t at, size_t bytes, Allocation *&allocation) {
-    auto stack = reinterpret_cast<uintptr_t>(current->fiber->stack);
-    if (at - stack < (64u << 10)) {
-        return Space::Stack;
-    }
     auto start = reinterpret_cast<uintptr_t>(running_kernel().shared);
     auto stop = reinterpret_cast<uintptr_t>(running_kernel().shared_end);
     if (at >= start && at + bytes <= stop) {
@@ -148,17 +147,11 @@ void check_order(uintptr_t address, size_t bytes, Touch how, bool shared, const 
         }
     }
 }
-} // namespace
-
-void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
-    // An asynchronous copy of no bytes reads none, wherever it points.
-    if (current == nullptr || bytes == 0) {
-        return;
-    }
-    auto address = reinterpret_cast<uintptr_t>(pointer);
+// What lies on no stack.
+__attribute__((noinline)) void touch_memory(uintptr_t address, size_t bytes, Touch how, const void *at) {
     Allocation *allocation = nullptr;
     Space space = space_of(address, bytes, allocation);
-    if (space == Space::Stack || space == Space::Own) {
+    if (space == Space::Own) {
         return;
     }
     if (space == Space::Elsewhere) {
@@ -183,6 +176,18 @@ void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
     }
 }
 
+// `touch`, within each hook.
+inline __attribute__((always_inline)) void touch_here(const void *pointer, size_t bytes, Touch how, const void *at) {
+    auto address = reinterpret_cast<uintptr_t>(pointer);
+    // An asynchronous copy of no bytes reads none, wherever it points.
+    if (current != nullptr && bytes != 0 && !is_on_stack(address)) {
+        touch_memory(address, bytes, how, at);
+    }
+}
+} // namespace
+
+void touch(const void *pointer, size_t bytes, Touch how, const void *at) { touch_here(pointer, bytes, how, at); }
+
 void touch_async(const void *pointer, size_t bytes, const void *at) {
     touch(pointer, bytes, Touch::Read, at);
     for (size_t i = 0; i < bytes; i++) {
@@ -200,11 +205,11 @@ bool written_by_block(uintptr_t address) {
 } // namespace emulator
 
 using emulator::Touch;
-using emulator::touch;
+using emulator::touch_here;
 
 #define TERCET_HOOK(name, bytes, how)                                                                                              \
     extern "C" __attribute__((visibility("hidden"))) void name(void *address) {                                                    \
-        touch(address, bytes, how, __builtin_return_address(0));                                                                   \
+        touch_here(address, bytes, how, __builtin_return_address(0));                                                              \
     }
 TERCET_HOOK(__tsan_read1, 1, Touch::Read)
 TERCET_HOOK(__tsan_read2, 2, Touch::Read)
@@ -227,14 +232,10 @@ TERCET_HOOK(__tsan_volatile_write8, 8, Touch::Write)
 
 #define TERCET_RANGE_HOOK(name, how)                                                                                               \
     extern "C" __attribute__((visibility("hidden"))) void name(void *address, size_t bytes) {                                      \
-        touch(address, bytes, how, __builtin_return_address(0));                                                                   \
+        touch_here(address, bytes, how, __builtin_return_address(0));                                                              \
     }
 TERCET_RANGE_HOOK(__tsan_read_range, Touch::Read)
 TERCET_RANGE_HOOK(__tsan_write_range, Touch::Write)
 
-#define TERCET_NO_HOOK(name)                                                                                                       \
-    extern "C" __attribute__((visibility("hidden"))) void name(void *) {}
-TERCET_NO_HOOK(__tsan_func_entry)
-TERCET_NO_HOOK(__tsan_func_exit)
-TERCET_NO_HOOK(__tsan_vptr_update)
+extern "C" __attribute__((visibility("hidden"))) void __tsan_vptr_update(void *) {}
 extern "C" __attribute__((visibility("hidden"))) void __tsan_init() {}
