@@ -311,17 +311,19 @@ fn perplexities_of_stories_are_llama_cpp_s() {
     }
 }
 
-/// Trained here, in types that llama.cpp reads: on the text that was held out from them. 0.0002 was found.
+/// Trained here, in types that llama.cpp reads: on the text that was held out from them. 0.0003 was found.
 #[test]
 fn the_perplexities_of_the_bundled_models_are_llama_cpp_s() {
     let Some(models) = Models::find() else { return };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/models");
     let text = fs::read(folder.join("shakespeare.txt")).unwrap();
     let held_out = &text[text.len() - text.len() / 20..];
-    for (name, context) in [("nano.gguf", 128), ("tiny.gguf", 256)] {
+    // Windows, of which all have their say in the mean: the larger model's are fewer, and take as long.
+    for (name, context, windows) in [("nano.gguf", 128, usize::MAX), ("tiny.gguf", 256, 16)] {
         let model = folder.join(name);
         // Windows begin with a token of their own.
-        let own = tokens(&model, held_out).split_off(1);
+        let mut own = tokens(&model, held_out).split_off(1);
+        own.truncate(windows.saturating_mul(context));
         models.perplexities(&model, context, &own, CLOSE_OF_CODES);
     }
 }
