@@ -10,9 +10,9 @@ python=${TERCET_PYTHON:-python3}
 folder=target/python
 rm -rf "$folder"
 mkdir -p "$folder/there"
-# The features that it asks for are those of pyproject.toml; alone they are linted by `clippy:features`.
-CARGO=$PWD/.ci/maturin_cargo "$python" -m maturin build --quiet --manifest-path host/python/Cargo.toml --locked --profile dev --auditwheel skip --interpreter "$python" \
-    --target-dir target --out "$folder"
+# The package has the features of its pyproject.toml, and the library those of the workspace; `clippy:features` lints the package alone.
+CARGO=$PWD/.ci/maturin_cargo "$python" -m maturin build --quiet --manifest-path host/python/Cargo.toml --locked --profile dev \
+    --auditwheel skip --interpreter "$python" --target-dir target --out "$folder"
 wheel=("$folder"/tercet-*.whl)
 
 "$python" -m venv "$folder/empty"

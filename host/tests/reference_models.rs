@@ -318,7 +318,7 @@ fn the_perplexities_of_the_bundled_models_are_llama_cpp_s() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/models");
     let text = fs::read(folder.join("shakespeare.txt")).unwrap();
     let held_out = &text[text.len() - text.len() / 20..];
-    // Windows, of which all have their say in the mean: the larger model's are fewer, and take as long.
+    // Every window for the smaller model, and the first 16 for the larger one, whose windows take longer.
     for (name, context, windows) in [("nano.gguf", 128, usize::MAX), ("tiny.gguf", 256, 16)] {
         let model = folder.join(name);
         // Windows begin with a token of their own.

@@ -147,7 +147,8 @@ void check_order(uintptr_t address, size_t bytes, Touch how, bool shared, const 
         }
     }
 }
-// What lies on no stack.
+
+// A load or store that is not on the running thread's own stack.
 __attribute__((noinline)) void touch_memory(uintptr_t address, size_t bytes, Touch how, const void *at) {
     Allocation *allocation = nullptr;
     Space space = space_of(address, bytes, allocation);
