@@ -149,7 +149,7 @@ fn step(file: &[u8], batch: &Batch<'_>, setting: Setting) -> Found {
         batch,
         (&mut cache, &mut sequences),
         &mut memory,
-        &mut found,
+        &mut found[..],
     )?;
     Ok(cost.map(|cost| (cost, found)))
 }

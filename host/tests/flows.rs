@@ -48,6 +48,10 @@ mod tokenizer;
 #[cfg(not(sanitized))]
 mod training;
 #[cfg(not(sanitized))]
+mod training_adapters;
+#[cfg(not(sanitized))]
+mod training_in_place;
+#[cfg(not(sanitized))]
 mod training_savings;
 #[cfg(not(sanitized))]
 mod with_engine;

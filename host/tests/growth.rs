@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tercet_host::TensorFile;
 use tercet_host::language::{Parameters, Vocabulary};
 use tercet_host::measure::Growth;
 use tercet_host::parallel::Threads;
@@ -103,12 +104,30 @@ fn a_large_buffer_shows_and_training_takes_what_was_planned() {
             },
             ..TrainOptions::new(parameters)
         };
-        planned(&options, (workers, saves));
+        planned(&options, (workers, saves), None);
+        if parameters == short && lean {
+            // The same with the sums of two tensors, and then with adapters of its file.
+            let mut whole = TrainOptions {
+                batch: 1,
+                ..options
+            };
+            whole.adamw.clip = f32::INFINITY;
+            let model = planned(&whole, (workers, saves), None);
+            let adapters = TrainOptions {
+                adapters: Some(4),
+                ..whole
+            };
+            planned(&adapters, (workers, saves), Some(&model));
+        }
     }
 }
 
-/// A run of one step with an evaluation, a checkpoint if it saves, and the file.
-fn planned(options: &TrainOptions, (workers, saves): (usize, bool)) {
+/// A run of one step with an evaluation, a checkpoint if it saves, and the file, which is returned.
+fn planned(
+    options: &TrainOptions,
+    (workers, saves): (usize, bool),
+    from: Option<&[u8]>,
+) -> Vec<u8> {
     let text = (0..4096u32).map(|at| (at * at / 7) % 256);
     let tokens = Tokens::InMemory(text.clone().collect());
     let held_out = text.take(300).collect();
@@ -116,14 +135,26 @@ fn planned(options: &TrainOptions, (workers, saves): (usize, bool)) {
     let corpus = Arc::new(corpus);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.safetensors");
+    let from = from.map(|bytes| {
+        let path = folder.path().join("model.gguf");
+        std::fs::write(&path, bytes).unwrap();
+        TensorFile::open(&path).unwrap()
+    });
     let engine = Threads::alone();
     let (pool, vocabulary) = (rayon::ThreadPoolBuilder::new(), Vocabulary::bytes());
     let pool = pool.num_threads(workers).build().unwrap();
     pool.install(|| {
         let run = (workers, saves);
         let plan = MemoryPlan::of(engine, options, &vocabulary, &corpus, run).unwrap();
+        let mut file = Vec::new();
         let used = COUNTED.of(|| {
-            let mut trainer = Trainer::new(vec![engine; workers], options, vocabulary).unwrap();
+            let engines = vec![engine; workers];
+            let mut trainer = match &from {
+                None => Trainer::new(engines, options, vocabulary).unwrap(),
+                Some(model) => {
+                    Trainer::from_model(engines, options, vocabulary, model, None).unwrap()
+                }
+            };
             let batches = Batches::new(&corpus, options.batch, 0);
             trainer.step(&batches).unwrap();
             let cost = trainer.evaluate(Threads::alone, &corpus, &|_| 1).unwrap();
@@ -131,7 +162,7 @@ fn planned(options: &TrainOptions, (workers, saves): (usize, bool)) {
             if saves {
                 trainer.save(&path, &corpus).unwrap();
             }
-            let file = trainer.export(tercet_core::block::Format::Tq2_0).unwrap();
+            file = trainer.export(tercet_core::block::Format::Tq2_0).unwrap();
             assert_eq!(file.len(), plan.file);
         });
         let (total, used) = (plan.total() as f64, used as f64);
@@ -141,7 +172,8 @@ fn planned(options: &TrainOptions, (workers, saves): (usize, bool)) {
             100.0 * off
         );
         assert!(off.abs() < 0.05, "{plan:?}: {used}, {off}");
-    });
+        file
+    })
 }
 
 fn large_buffer() {

@@ -136,7 +136,7 @@ fn gradients(
         &batch,
         (&mut cache, &mut sequences),
         &mut memory,
-        &mut sums,
+        &mut sums[..],
     );
     (cost.unwrap().unwrap(), sums)
 }

@@ -6,7 +6,7 @@ use super::memory::{BackwardBuffers, LayerTape, Transposed};
 use super::power::{WEIGHT_FLOOR, fixed};
 use super::rows::{each_row, each_row_mut};
 use super::step::{Batch, Fault, Loss};
-use super::{GROUP, Inputs, Parameter, Shapes};
+use super::{GROUP, GradientSums, Inputs, Parameter, Shapes, Tensor};
 use crate::engine::{TrainEngine, WeightScratch};
 use crate::model::{
     Cache, DecoderLayer, Gates, Heads, Pass, Rope, Sequence, Stage, Vectors, Weights, add, copy,
@@ -15,22 +15,29 @@ use crate::model::{
 use crate::quant::activations::Norm;
 
 /// A backward pass in progress.
-pub(super) struct Backward<'p, 'w, 'a, 'l, 's, E> {
+pub(super) struct Backward<'p, 'w, 'a, 'l, 's, E, S: ?Sized> {
     pub(super) pass: Pass<'p, 'w, 'a, 'l, E>,
     pub(super) shapes: Shapes<'s>,
     pub(super) transposed: &'s Transposed<'s>,
     /// Number of rows per sequence.
     pub(super) length: usize,
-    pub(super) sums: &'s mut [i64],
+    pub(super) sums: &'s mut S,
     pub(super) fault: Option<Fault>,
 }
 
-impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
+impl<E: TrainEngine, S: GradientSums + ?Sized> Backward<'_, '_, '_, '_, '_, E, S> {
     /// Records the first tensor for which numbers were not within their bounds.
     fn note(&mut self, layer: usize, part: Parameter, within: bool) {
         if !within {
             let tensor = part.name();
             self.fault.get_or_insert(Fault::Diverged { layer, tensor });
+        }
+    }
+
+    /// Reports a tensor whose gradients are complete, unless the step has failed.
+    fn complete(&mut self, tensor: &Tensor) {
+        if self.fault.is_none() {
+            self.sums.complete(tensor);
         }
     }
 
@@ -91,7 +98,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
                 exponents: work.exponents,
                 partial: work.partial,
             };
-            let sums = embedding.of_mut(self.sums);
+            let sums = self.sums.of(&embedding);
             let within = self
                 .pass
                 .engine
@@ -118,13 +125,14 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
                 gains: self.pass.work.gains.get(..width).unwrap_or_default(),
                 eps: config.eps,
             };
-            let sums = norm.of_mut(self.sums);
+            let sums = self.sums.of(&norm);
             let within =
                 self.pass
                     .engine
                     .norm_gradient((x, gains), out, (dx, false), sums, work.terms)?;
             self.note(layers, Parameter::OutputNorm, within);
         }
+        self.complete(&norm);
         Ok(cost)
     }
 
@@ -224,12 +232,13 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
             exponents: work.exponents,
             partial: work.partial,
         };
-        let sums = tensor.of_mut(self.sums);
+        let sums = self.sums.of(&tensor);
         let within = self
             .pass
             .engine
             .weight_gradient(dy, &inputs, &mut scratch, sums)?;
         self.note(layer, part, finite && within);
+        self.complete(&tensor);
         Ok(())
     }
 
@@ -248,12 +257,13 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
             eps: self.pass.model.config().eps,
         };
         let dy = work.a.get(..x.len()).unwrap_or_default();
-        let sums = tensor.of_mut(self.sums);
+        let sums = self.sums.of(&tensor);
         let within = self
             .pass
             .engine
             .norm_gradient((x, norm), dy, dx, sums, work.terms)?;
         self.note(layer, part, within);
+        self.complete(&tensor);
         Ok(())
     }
 
@@ -313,7 +323,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         let embedding = self.shapes.tensor(0, Parameter::Embedding);
         let width = embedding.cols.max(1);
         let mut within = true;
-        let sums = embedding.of_mut(self.sums);
+        let sums = self.sums.of(&embedding);
         for (&token, dx) in tokens.iter().zip(each_row(dx, width)) {
             let sums = each_row_mut(sums, width)
                 .nth(token as usize)
@@ -327,6 +337,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         }
         let layers = self.pass.model.config().layers;
         self.note(layers, Parameter::Embedding, within);
+        self.complete(&embedding);
     }
 }
 

@@ -64,4 +64,4 @@ pub use power::{
 pub use schedule::{Fall, Schedule};
 pub use shapes::{Parameter, Shapes, Tensor};
 pub use soft::{SoftTargets, soften};
-pub use step::{Batch, Fault, Loss, gradients};
+pub use step::{Batch, Fault, GradientSums, Loss, gradients};

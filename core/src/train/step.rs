@@ -4,7 +4,7 @@
 use super::WEIGHT_FLOOR;
 use super::backward::Backward;
 use super::memory::{BackwardMemory, Lengths, Transposed, check};
-use super::{ATTENTION_GROUPS, GROUP, Memory, Needs, Shapes, SoftTargets};
+use super::{ATTENTION_GROUPS, GROUP, Memory, Needs, Shapes, SoftTargets, Tensor};
 use crate::engine::TrainEngine;
 use crate::model::{
     Architecture, Cache, CacheType, Model, ModelError, Pass, Pattern, Place, Sequence, Span, Stage,
@@ -56,8 +56,25 @@ error_enum! {
 /// The cost of a batch: the sum over all its targets, in units of [`NLL_UNIT`](crate::model::NLL_UNIT).
 pub type Loss = i64;
 
-/// Adds the gradients of a batch's cost to `sums`, which has one element per value of [`Shapes::values`]. Returns the
-/// cost.
+/// Destination of a batch's gradients. A slice with one element per value of all tensors ([`Shapes::values`]) is one;
+/// others may use a tensor's sums and give their memory to the next.
+pub trait GradientSums {
+    /// Returns a tensor's sums, one per weight; fewer if there is no memory for them.
+    fn of(&mut self, tensor: &Tensor) -> &mut [i64];
+
+    /// Called once per tensor, when the gradients of the whole batch are in its sums, and only while nothing has
+    /// failed. The last norm is the first; the embedding, whose sums grow from the beginning, the last. Between them
+    /// the sums of no two tensors are in use at the same time.
+    fn complete(&mut self, _tensor: &Tensor) {}
+}
+
+impl GradientSums for [i64] {
+    fn of(&mut self, tensor: &Tensor) -> &mut [i64] {
+        tensor.of_mut(self)
+    }
+}
+
+/// Adds the gradients of a batch's cost to `sums`. Returns the cost.
 ///
 /// Units are 2 to the power of [`WEIGHT_FLOOR`] for matrices and the embedding, and of
 /// [`GAIN_UNIT`](super::GAIN_UNIT) for gains. `sequences` has at least one per sequence of the batch; they are reset.
@@ -79,7 +96,7 @@ pub fn gradients<E: TrainEngine>(
     batch: &Batch<'_>,
     (cache, sequences): (&mut Cache<'_>, &mut [Sequence<'_>]),
     memory: &mut Memory<'_>,
-    sums: &mut [i64],
+    sums: &mut (impl GradientSums + ?Sized),
 ) -> Result<Result<Loss, Fault>, E::Failure> {
     let config = model.config();
     let (rows, length) = (batch.tokens.len(), batch.length);
@@ -171,7 +188,7 @@ fn refuse(
     (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
     batch: &Batch<'_>,
     cache: &Cache<'_>,
-    sums: &[i64],
+    sums: &mut (impl GradientSums + ?Sized),
 ) -> Result<(), ModelError> {
     let config = model.config();
     if config.architecture != Architecture::BitNet {
@@ -185,7 +202,6 @@ fn refuse(
     }
     let shapes = Shapes::new(config);
     enough(&[
-        ("sums of gradients", shapes.values(), sums.len()),
         ("scales of tensors", shapes.count(), transposed.scales.len()),
         (
             "scales of the embedding's rows",
@@ -206,6 +222,10 @@ fn refuse(
             sequence: 0,
             positions,
         });
+    }
+    for tensor in shapes.iter() {
+        let found = sums.of(&tensor).len();
+        enough(&[("sums of gradients", tensor.len(), found)])?;
     }
     let whole = batch.tokens.len().next_multiple_of(batch.length.max(1));
     enough(&[

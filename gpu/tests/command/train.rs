@@ -86,7 +86,8 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
             "rate",
             "teacher",
             "kept",
-            "pruned"
+            "pruned",
+            "adapters"
         ]
     );
     assert_eq!(

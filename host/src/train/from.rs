@@ -8,7 +8,7 @@ use crate::language::{Extras, Parameters, Role, Slot};
 use crate::source::Source;
 use crate::{Error, TensorFile, floats};
 
-/// Returns the values of a model's tensors, in the file's order. Those of a ternary matrix are divided by the share of
+/// Calls `take` with the values of each of a model's tensors, in the file's order. Those of a ternary matrix are divided by the share of
 /// nonzero weights: their mean magnitude is then their scale, so the run begins with the model as it is. The optimal
 /// rule gives that scale without the division.
 ///
@@ -21,15 +21,14 @@ pub(super) fn weights(
     model: &TensorFile,
     importance: Option<&TensorFile>,
     options: &TrainOptions,
-) -> Result<(Vec<f32>, Option<Pruned>), Error> {
+    take: &mut dyn FnMut(&[f32]),
+) -> Result<Option<Pruned>, Error> {
     let (mut parameters, mut channels) = (options.parameters, None);
     if let Some(importance) = importance {
         let kept = parameters.feed_forward_length as usize;
         parameters = of_file(model, &parameters)?;
         channels = Some(Channels::of(model, importance, (&parameters, kept))?);
     }
-    let own = options.parameters.tensors(Extras::default());
-    let mut weights = Vec::with_capacity(own.iter().map(Slot::values).sum());
     for slot in parameters.tensors(Extras::default()) {
         let mut values = vec![0.0; slot.values()];
         read(model, &slot, &mut values)?;
@@ -37,9 +36,9 @@ pub(super) fn weights(
             values = channels.of_tensor(&slot, values);
         }
         scaled(model, &slot, options.rule, &mut values);
-        weights.extend(values);
+        take(&values);
     }
-    Ok((weights, channels.map(|channels| channels.pruned)))
+    Ok(channels.map(|channels| channels.pruned))
 }
 
 /// Returns the parameters with the number of channels of the file.

@@ -21,17 +21,29 @@ pub(super) enum Weights {
 }
 
 impl Weights {
-    pub(super) fn new(values: Vec<f32>, lean: bool) -> Self {
-        if !lean {
-            return Self::Full(values);
+    /// Returns memory for so many weights, and none of them yet.
+    pub(super) fn with_capacity(values: usize, lean: bool) -> Self {
+        match lean {
+            false => Self::Full(Vec::with_capacity(values)),
+            true => Self::Lean(
+                Vec::with_capacity(values),
+                Vec::with_capacity(values.div_ceil(LEAN_BLOCK)),
+            ),
         }
-        let mut codes = vec![0; values.len()];
-        let blocks = values.par_chunks(LEAN_BLOCK);
-        let exponents = blocks
-            .zip(codes.par_chunks_mut(LEAN_BLOCK))
-            .map(|(values, codes)| lean_codes(values, codes))
-            .collect();
-        Self::Lean(codes, exponents)
+    }
+
+    /// Adds a tensor's weights.
+    pub(super) fn push(&mut self, values: &[f32]) {
+        match self {
+            Self::Full(all) => all.extend_from_slice(values),
+            Self::Lean(codes, exponents) => {
+                let before = codes.len();
+                codes.resize(before + values.len(), 0);
+                let own = codes[before..].par_chunks_mut(LEAN_BLOCK);
+                let blocks = values.par_chunks(LEAN_BLOCK).zip(own);
+                exponents.par_extend(blocks.map(|(values, codes)| lean_codes(values, codes)));
+            }
+        }
     }
 
     /// Returns the number of weights.
@@ -44,17 +56,35 @@ impl Weights {
 
     /// Returns a tensor's weights, which are written into `scratch` if they are codes.
     pub(super) fn of<'w>(&'w self, tensor: &Tensor, scratch: &'w mut Vec<f32>) -> &'w [f32] {
+        match self {
+            Self::Full(values) => tensor.of(values),
+            Self::Lean(..) => {
+                self.copy(tensor, scratch);
+                scratch
+            }
+        }
+    }
+
+    /// Replaces the content of `scratch` by a tensor's weights.
+    pub(super) fn copy(&self, tensor: &Tensor, scratch: &mut Vec<f32>) {
+        scratch.resize(tensor.len(), 0.0);
         let (codes, exponents) = match self {
-            Self::Full(values) => return tensor.of(values),
+            Self::Full(values) => return scratch.copy_from_slice(tensor.of(values)),
             Self::Lean(codes, exponents) => (tensor.of(codes), exponents),
         };
-        scratch.resize(codes.len(), 0.0);
         let exponents = &exponents[tensor.first / LEAN_BLOCK..];
         let blocks = codes.par_chunks(LEAN_BLOCK).zip(exponents);
         blocks
             .zip(scratch.par_chunks_mut(LEAN_BLOCK))
             .for_each(|((codes, &exponent), weights)| lean_weights(codes, exponent, weights));
-        scratch
+    }
+
+    /// Returns the values of adapters, which are always floats.
+    pub(super) fn floats(&self) -> &[f32] {
+        match self {
+            Self::Full(values) => values,
+            Self::Lean(..) => unreachable!("adapters are floats"),
+        }
     }
 
     /// Returns the bytes of so many weights.
@@ -103,15 +133,15 @@ impl Moments {
 }
 
 /// An update of tensors, the same for all of a step.
-pub(super) struct Step<'s> {
-    pub(super) adamw: &'s AdamW,
-    pub(super) update: &'s Update,
+pub(super) struct Step {
+    pub(super) adamw: AdamW,
+    pub(super) update: Update,
     pub(super) seed: u64,
     /// Its number, from 0.
     pub(super) step: u64,
 }
 
-impl Step<'_> {
+impl Step {
     /// Updates a tensor's weights and moments from its sums of gradients, by the threads of the current pool.
     pub(super) fn take(
         &self,
@@ -121,7 +151,7 @@ impl Step<'_> {
     ) {
         let decays = !tensor.part.is_gains();
         // The processor's square root is rounded like core's.
-        let (adamw, update, root) = (self.adamw, self.update, f32::sqrt);
+        let (adamw, update, root) = (&self.adamw, &self.update, f32::sqrt);
         let values = weights.len() as u64;
         match (weights, moments) {
             (Weights::Full(weights), Moments::Full(first, second)) => {

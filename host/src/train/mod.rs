@@ -32,11 +32,13 @@
 //! # Ok::<(), tercet_host::Error>(())
 //! ```
 
+mod adapters;
 mod batches;
 mod checkpoint;
 mod corpus;
 mod from;
 mod image;
+mod in_place;
 mod latent;
 mod options;
 mod plan;

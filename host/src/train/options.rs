@@ -98,6 +98,10 @@ pub struct TrainOptions {
     /// True for a state of 4.2 bytes per weight in place of 12: weights of 16 bits and moments of 8, rounded
     /// stochastically by the seed ([`AdamW::update_lean`]).
     pub lean: bool,
+    /// `Some` to train adapters of this rank in place of the model's weights: each ternary matrix is then that of the
+    /// model with which the run begins ([`Trainer::from_model`](super::Trainer::from_model)) plus a product of two small
+    /// ones, which alone are trained; embedding and gains stay. The file is that of the whole model, as without.
+    pub adapters: Option<usize>,
     /// The effect of evaluations.
     pub watch: Watch,
     /// Sequences that a worker processes at a time; only memory and time depend on it.
@@ -122,6 +126,7 @@ impl TrainOptions {
             last: 0.1,
             adamw: AdamW::DEFAULT,
             lean: false,
+            adapters: None,
             watch: Watch {
                 every: 100,
                 plateau: None,
@@ -135,6 +140,15 @@ impl TrainOptions {
     /// Returns the positions of a sequence.
     pub const fn context(&self) -> usize {
         self.parameters.context_length as usize
+    }
+
+    /// True if steps on so many workers update each tensor as soon as its gradients are complete, during the backward
+    /// pass, so that sums of gradients are those of the embedding and of one other tensor: if one worker processes the
+    /// whole batch at a time, and no norm of all gradients is waited for ([`AdamW::clip`] is infinite, or the trained
+    /// gradients are the few of adapters). The bits are the same.
+    pub const fn is_in_place(&self, workers: usize) -> bool {
+        let waits = self.adamw.clip.is_finite() && self.adapters.is_none();
+        workers == 1 && self.micro >= self.batch && !waits
     }
 
     /// Returns the options that decide the bits, by name: a run is resumed with the same. The data in the model's file
@@ -174,8 +188,13 @@ impl TrainOptions {
             ("eps", float(eps)),
             ("decay", float(decay)),
             ("clip", float(clip)),
-            // Older checkpoints do not name these, and have neither.
+            // Older checkpoints do not name these, and have none.
             ("zeros", self.zeros.map_or_else(|| "none".to_owned(), float)),
+            (
+                "adapters",
+                self.adapters
+                    .map_or_else(|| "none".to_owned(), |rank| rank.to_string()),
+            ),
             ("lean", if self.lean { "yes" } else { "none" }.to_owned()),
         ]
     }
@@ -198,6 +217,12 @@ impl TrainOptions {
         if let Some(zeros) = self.zeros.filter(|zeros| !(*zeros > 0.0 && *zeros < 1.0)) {
             return Some(format!(
                 "the share of zeros is {zeros}, but must be above 0 and below 1"
+            ));
+        }
+        let most = self.parameters.embedding_length as usize;
+        if let Some(rank) = self.adapters.filter(|rank| !(1..=most).contains(rank)) {
+            return Some(format!(
+                "the rank of adapters is {rank}, but must be from 1 to {most}"
             ));
         }
         if self.batch == 0 || self.micro == 0 || self.steps == 0 {

@@ -10,6 +10,7 @@ use tercet_core::train::{Shapes, Transposed};
 use super::batches::Batches;
 use super::corpus::Corpus;
 use super::image::{Image, NAME, with_model};
+use super::in_place::InPlace;
 use super::options::TrainOptions;
 use super::state::State;
 use super::worker::Room;
@@ -31,7 +32,9 @@ pub struct MemoryPlan {
     pub workers: usize,
     /// Weights, as floats or in 16 bits.
     pub weights: usize,
-    /// Weights of the best evaluation; 0 for runs without [`Watch::patience`](super::Watch::patience).
+    /// Adapters, and their sums of gradients; 0 for runs without.
+    pub adapters: usize,
+    /// Trained weights of the best evaluation; 0 for runs without [`Watch::patience`](super::Watch::patience).
     pub best: usize,
     /// First and second moments of the gradients.
     pub moments: usize,
@@ -43,7 +46,7 @@ pub struct MemoryPlan {
     pub tokens: usize,
     /// Batches in use and read in advance.
     pub batches: usize,
-    /// Sums of gradients of one worker.
+    /// Sums of gradients of one worker: of all tensors, or of two if it updates them during the pass.
     pub sums: usize,
     /// Values kept for the backward pass, keys and values, and scratch, of one worker.
     pub activations: usize,
@@ -124,6 +127,7 @@ impl MemoryPlan {
     pub const fn kept(&self) -> usize {
         let parts = [
             self.weights,
+            self.adapters,
             self.best,
             self.moments,
             self.transposed,
@@ -212,36 +216,40 @@ impl Planner {
         let columns = shapes.iter().filter(|tensor| !tensor.part.is_gains());
         let columns = columns.map(|tensor| tensor.cols).max().unwrap_or(0);
         let scratch = engine.gradient_scratch(length, micro, columns);
-        let [weights, moments, transposed] = State::bytes(&self.config, options.lean);
-        let best = options.watch.patience.map_or(0, |_| weights);
+        let state = State::bytes(&self.config, options);
+        let best = options.watch.patience.map_or(0, |_| state.trained);
         let file = self.file.bytes().len();
         let usage = RunOptions::default().usage(&engine, &self.file, model)?;
         let windows = corpus.pieces(rayon::current_num_threads()).len();
         let own = usage.cache.saturating_add(usage.steps);
+        let sums = match options.is_in_place(workers) {
+            true => InPlace::needs(&self.config),
+            false => shapes.values(),
+        };
         Ok(MemoryPlan {
             batch: options.batch,
             micro,
             workers,
-            weights,
+            weights: state.weights,
+            adapters: state.adapters,
             best,
-            moments,
-            transposed,
+            moments: state.moments,
+            transposed: state.transposed,
             file,
             tokens: corpus.bytes(),
             batches: Batches::bytes(options.batch, length),
-            sums: shapes.values().saturating_mul(size_of::<i64>()),
+            sums: sums.saturating_mul(size_of::<i64>()),
             activations: room.map_err(refuse)?.bytes().saturating_add(scratch),
-            writing: file.saturating_add(State::encode_bytes(
-                &self.config,
-                Format::Tq2_0,
-                options.lean,
-            )),
+            writing: file.saturating_add(State::encode_bytes(&self.config, Format::Tq2_0, options)),
             evaluation: match windows {
                 0 => 0,
                 windows => file.saturating_add(windows.saturating_mul(own)),
             },
             checkpoint: match saves {
-                true => weights.saturating_add(best).saturating_add(moments),
+                true => {
+                    let moments = state.moments;
+                    state.trained.saturating_add(best).saturating_add(moments)
+                }
                 false => 0,
             },
         })

@@ -1,5 +1,7 @@
 //! Weights as floats, the state of the optimizer, and the codes of the weights.
 
+use std::time::Duration;
+
 use half::f16;
 use rayon::prelude::*;
 use tercet_core::block::Format;
@@ -11,8 +13,11 @@ use tercet_core::train::{
     squares, transpose, unit,
 };
 
+use super::adapters::Adapters;
 use super::image::{Image, NAME};
+use super::in_place::{InPlace, Updated};
 use super::latent::{Moments, Step, Weights};
+use super::options::TrainOptions;
 use super::rule;
 use super::watch::Watched;
 use crate::Error;
@@ -25,6 +30,9 @@ const DEVIATION: f32 = 0.02;
 /// All data that a run changes.
 #[derive(Debug)]
 pub(super) struct State {
+    /// The model's own weights in a run that trains adapters in their place.
+    adapters: Option<Adapters>,
+    /// The weights that are trained: the model's, or the values of its adapters.
     pub(super) weights: Weights,
     pub(super) moments: Moments,
     /// β₁ and β₂ to the power of the steps done.
@@ -39,26 +47,40 @@ pub(super) struct State {
 
 impl State {
     /// Returns the first weights of a seed: uniform draws that depend only on their place; gains are 1.
-    pub(super) fn new(config: &Config, seed: u64, lean: bool) -> Self {
+    pub(super) fn new(config: &Config, options: &TrainOptions) -> Self {
         let shapes = Shapes::new(config);
-        let mut weights = vec![1.0; shapes.values()];
-        for tensor in shapes.iter().filter(|tensor| !tensor.part.is_gains()) {
-            let places = (tensor.first as u64..).zip(tensor.of_mut(&mut weights));
-            for (place, weight) in places {
+        let mut weights = Weights::with_capacity(shapes.values(), options.lean);
+        for tensor in shapes.iter() {
+            let value = |place: usize| {
+                if tensor.part.is_gains() {
+                    return 1.0;
+                }
                 // From −1 to 1 in steps of 2⁻²³, times √3 · the deviation.
-                let draw = (counter(seed, WEIGHTS, place)[0] >> 8) as i32 - (1 << 23);
-                *weight = draw as f32 * (1.0 / (1 << 23) as f32) * (1.732_050_8 * DEVIATION);
-            }
+                let draw = counter(options.seed, WEIGHTS, place as u64)[0] >> 8;
+                let draw = draw as i32 - (1 << 23);
+                draw as f32 * (1.0 / (1 << 23) as f32) * (1.732_050_8 * DEVIATION)
+            };
+            let places = tensor.first..tensor.first + tensor.len();
+            weights.push(&places.map(value).collect::<Vec<f32>>());
         }
-        Self::of(config, weights, lean)
+        Self::of(config, weights, options)
     }
 
-    /// Returns a state with existing first weights: a value for each of the model's.
-    pub(super) fn of(config: &Config, weights: Vec<f32>, lean: bool) -> Self {
-        let (shapes, values) = (Shapes::new(config), weights.len());
+    /// Returns a state with existing first weights: a value for each of the model's, in the form of the options.
+    pub(super) fn of(config: &Config, model: Weights, options: &TrainOptions) -> Self {
+        let (shapes, values) = (Shapes::new(config), model.len());
+        let (adapters, weights, moments) = match options.adapters {
+            None => (None, model, Moments::new(values, options.lean)),
+            Some(rank) => {
+                let (adapters, own) = Adapters::new(model, config, rank, options.seed);
+                let moments = Moments::new(own.len(), false);
+                (Some(adapters), Weights::Full(own), moments)
+            }
+        };
         Self {
-            weights: Weights::new(weights, lean),
-            moments: Moments::new(values, lean),
+            adapters,
+            weights,
+            moments,
             powers: [1.0; 2],
             steps: 0,
             watched: Watched::default(),
@@ -68,21 +90,31 @@ impl State {
         }
     }
 
-    /// Returns the bytes of a state's weights, moments, and codes by columns with their scales. O(layers).
-    pub(super) fn bytes(config: &Config, lean: bool) -> [usize; 3] {
-        let (shapes, float) = (Shapes::new(config), size_of::<f32>());
+    /// Returns the bytes of a state. O(layers).
+    pub(super) fn bytes(config: &Config, options: &TrainOptions) -> StateBytes {
+        let (shapes, float, lean) = (Shapes::new(config), size_of::<f32>(), options.lean);
         let values = shapes.values();
         let scales = shapes.count().saturating_add(config.vocabulary);
-        [
-            Weights::bytes(values, lean),
-            Moments::bytes(values, lean),
-            values.saturating_add(scales.saturating_mul(float)),
-        ]
+        let (weights, adapters) = (Weights::bytes(values, lean), options.adapters);
+        let adapters = adapters.map(|rank| Adapters::values(config, rank));
+        StateBytes {
+            weights,
+            adapters: adapters.map_or(0, |own| {
+                let sums = own.saturating_mul(size_of::<i64>());
+                Weights::bytes(own, false).saturating_add(sums)
+            }),
+            trained: adapters.map_or(weights, |own| Weights::bytes(own, false)),
+            moments: match adapters {
+                Some(own) => Moments::bytes(own, false),
+                None => Moments::bytes(values, lean),
+            },
+            transposed: values.saturating_add(scales.saturating_mul(float)),
+        }
     }
 
     /// Returns the bytes that [`State::encode`] takes in addition: the codes of a tensor, its part of the file, and its
-    /// weights as floats if the state is `lean`. O(layers).
-    pub(super) fn encode_bytes(config: &Config, format: Format, lean: bool) -> usize {
+    /// weights as floats if they are computed. O(layers).
+    pub(super) fn encode_bytes(config: &Config, format: Format, options: &TrainOptions) -> usize {
         let (mut codes, mut part, mut most) = (0, 0, 0);
         for tensor in Shapes::new(config).iter() {
             let len = tensor.len();
@@ -97,7 +129,8 @@ impl State {
             (codes, part) = (codes.max(own), part.max(written));
             most = floats.max(most);
         }
-        let floats = if lean { most } else { 0 };
+        let computed = options.lean || options.adapters.is_some();
+        let floats = if computed { most } else { 0 };
         codes.saturating_add(part).saturating_add(floats)
     }
 
@@ -120,7 +153,10 @@ impl State {
         let shapes = Shapes::new(config);
         let (mut codes, mut floats) = (Vec::new(), Vec::new());
         for (number, tensor) in shapes.iter().enumerate() {
-            let weights = self.weights.of(&tensor, &mut floats);
+            let weights = match &self.adapters {
+                None => self.weights.of(&tensor, &mut floats),
+                Some(adapters) => adapters.merged(&tensor, self.weights.floats(), &mut floats),
+            };
             if tensor.part.is_gains() {
                 image.floats(number, weights);
                 continue;
@@ -171,43 +207,137 @@ impl State {
         rate: f32,
         (sums, targets): (&[i64], u64),
     ) -> f64 {
-        let shapes = Shapes::new(config);
-        let unit_of = |tensor: &Tensor| {
-            unit(
-                if tensor.part.is_gains() {
-                    GAIN_UNIT
-                } else {
-                    WEIGHT_FLOOR
-                },
-                targets,
-            )
-        };
-        let tensors: Vec<Tensor> = shapes.iter().collect();
+        if let Some(adapters) = &mut self.adapters {
+            adapters.project_all(sums, self.weights.floats());
+            return self.adapt((adamw, seed), rate, targets);
+        }
+        let tensors: Vec<Tensor> = Shapes::new(config).iter().collect();
+        self.take((adamw, seed), rate, (&tensors, sums, targets))
+    }
+
+    /// Updates the adapters from their own sums of gradients, and returns the norm of these.
+    fn adapt(&mut self, rule: (&AdamW, u64), rate: f32, targets: u64) -> f64 {
+        let own = self.adapters.as_mut().map(|adapters| {
+            let tensors = adapters.tensors();
+            (tensors, std::mem::take(&mut adapters.sums))
+        });
+        let (tensors, sums) = own.unwrap_or_default();
+        let norm = self.take(rule, rate, (&tensors, &sums, targets));
+        if let Some(adapters) = &mut self.adapters {
+            adapters.sums = sums;
+        }
+        norm
+    }
+
+    /// Updates tensors from the sums of their gradients, and returns the norm of all.
+    fn take(
+        &mut self,
+        (adamw, seed): (&AdamW, u64),
+        rate: f32,
+        (tensors, sums, targets): (&[Tensor], &[i64], u64),
+    ) -> f64 {
         let squares: Vec<f32> = tensors
             .par_iter()
-            .map(|tensor| squares(tensor.of(sums), unit_of(tensor)))
+            .map(|tensor| squares(tensor.of(sums), unit_of(tensor, targets)))
             .collect();
         let total: f64 = squares.iter().fold(0.0, |sum, &own| sum + f64::from(own));
-        self.powers[0] *= f64::from(adamw.beta1);
-        self.powers[1] *= f64::from(adamw.beta2);
-        let update = Update {
-            rate,
-            clip: adamw.clip(total),
-            powers: self.powers,
-        };
-        let step = Step {
-            adamw,
-            update: &update,
-            seed,
-            step: self.steps,
-        };
-        for tensor in &tensors {
-            let own = (tensor.of(sums), unit_of(tensor));
+        let mut step = self.next((adamw, seed), rate);
+        step.update.clip = adamw.clip(total);
+        for tensor in tensors {
+            let own = (tensor.of(sums), unit_of(tensor, targets));
             step.take(tensor, own, (&mut self.weights, &mut self.moments));
         }
-        self.steps += 1;
+        self.finish(&step);
         total.sqrt()
     }
+
+    /// Begins to update each tensor as soon as its gradients are complete. Also returns the codes for gradients of
+    /// inputs, which remain those of before. [`State::finish`] ends the step.
+    pub(super) fn in_place<'s>(
+        &'s mut self,
+        config: &Config,
+        (adamw, seed): (&AdamW, u64),
+        rate: f32,
+        (mut sums, targets): (Vec<i64>, u64),
+    ) -> (Transposed<'s>, InPlace<'s>) {
+        sums.clear();
+        sums.resize(InPlace::needs(config), 0);
+        let step = self.next((adamw, seed), rate);
+        let transposed = Transposed {
+            codes: &self.transposed,
+            scales: &self.scales,
+            rows: &self.rows,
+        };
+        let in_place = InPlace {
+            step,
+            targets,
+            adapters: self.adapters.as_mut(),
+            weights: &mut self.weights,
+            moments: &mut self.moments,
+            sums,
+            embedding: Shapes::new(config).tensor(0, Parameter::Embedding).len(),
+            squares: Vec::new(),
+            spent: Duration::ZERO,
+        };
+        (transposed, in_place)
+    }
+
+    /// Returns the next update, which limits no gradients.
+    fn next(&self, (adamw, seed): (&AdamW, u64), rate: f32) -> Step {
+        let powers = [
+            self.powers[0] * f64::from(adamw.beta1),
+            self.powers[1] * f64::from(adamw.beta2),
+        ];
+        Step {
+            adamw: *adamw,
+            update: Update {
+                rate,
+                clip: 1.0,
+                powers,
+            },
+            seed,
+            step: self.steps,
+        }
+    }
+
+    /// Ends a step that [`State::in_place`] began, and returns the norm of the gradients of what is trained.
+    pub(super) fn end(&mut self, updated: &Updated, targets: u64) -> f64 {
+        let step = &updated.step;
+        if self.adapters.is_some() {
+            // All of their gradients are there now.
+            return self.adapt((&step.adamw, step.seed), step.update.rate, targets);
+        }
+        self.finish(step);
+        updated.norm
+    }
+
+    /// Ends a step whose tensors are all updated.
+    const fn finish(&mut self, step: &Step) {
+        self.powers = step.update.powers;
+        self.steps += 1;
+    }
+}
+
+/// The sizes of a state in bytes.
+pub(super) struct StateBytes {
+    /// The model's weights.
+    pub(super) weights: usize,
+    /// Adapters and their sums of gradients.
+    pub(super) adapters: usize,
+    /// What of these is trained.
+    pub(super) trained: usize,
+    pub(super) moments: usize,
+    /// Codes by columns, with their scales.
+    pub(super) transposed: usize,
+}
+
+/// Returns the value of a unit of a tensor's sums of so many targets.
+pub(super) fn unit_of(tensor: &Tensor, targets: u64) -> f32 {
+    let exponent = match tensor.part.is_gains() {
+        true => GAIN_UNIT,
+        false => WEIGHT_FLOOR,
+    };
+    unit(exponent, targets)
 }
 
 /// Returns a tensor's name in the file.

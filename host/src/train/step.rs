@@ -42,7 +42,8 @@ impl StepReport {
 
 impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     /// Trains on the next batch: computes its gradients and updates all weights. If gradients fail, the weights are
-    /// unchanged.
+    /// unchanged, unless tensors are updated during the pass ([`TrainOptions::is_in_place`](super::TrainOptions::is_in_place)): a
+    /// failure then ends the run.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for numbers that are not finite or too large, with step, layer and tensor;
@@ -86,8 +87,10 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
                 "these batches are not those of the run's next step",
             ));
         }
+        self.whole()?;
         let start = until_now(start, &mut self.stages.data);
-        let config = trace_span!("passes").in_scope(|| self.passes(&tokens))?;
+        let passes = || self.passes(&tokens, adamw, rate);
+        let (config, updated) = trace_span!("passes").in_scope(passes)?;
         let start = until_now(start, &mut self.stages.passes);
         let loss = trace_span!("merge").in_scope(|| self.merge());
         let start = until_now(start, &mut self.stages.merge);
@@ -95,7 +98,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         let targets = (options.batch * options.context()) as u64;
         let sums = (&self.workers[0].sums[..], targets);
         let rule = (adamw, options.seed);
-        let norm = trace_span!("update").in_scope(|| state.update(&config, rule, rate, sums));
+        let update = || state.update(&config, rule, rate, sums);
+        let norm = updated.unwrap_or_else(|| trace_span!("update").in_scope(update));
         let start = until_now(start, &mut self.stages.update);
         let (rule, image) = ((options.rule, options.zeros), &mut self.image);
         trace_span!("encode").in_scope(|| state.encode(&config, rule, image))?;
@@ -110,9 +114,37 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         })
     }
 
-    /// Computes the gradients of a batch, each part by one of the workers.
-    fn passes(&mut self, tokens: &BatchTokens) -> Result<Config, Error> {
-        let (options, state, workers) = (&self.options, &self.state, &mut self.workers);
+    /// Fails if an earlier step failed between the updates of two tensors.
+    pub(super) fn whole(&self) -> Result<(), Error> {
+        match self.torn {
+            false => Ok(()),
+            true => Err(Error::options(
+                "a step of this run failed after it had updated some of the tensors",
+            )),
+        }
+    }
+
+    /// Computes the gradients of a batch, each part by one of the workers. If tensors are updated meanwhile, the norm of
+    /// the gradients is returned.
+    fn passes(
+        &mut self,
+        tokens: &BatchTokens,
+        adamw: &AdamW,
+        rate: f32,
+    ) -> Result<(Config, Option<f64>), Error> {
+        let config = with_model(self.image.bytes(), |model| Ok(*model.config()))?;
+        let (options, state, workers) = (&self.options, &mut self.state, &mut self.workers);
+        let number = state.steps + 1;
+        let values = Shapes::new(&config).values();
+        let targets = (options.batch * options.context()) as u64;
+        let (transposed, in_place) = match (options.is_in_place(workers.len()), &mut workers[..]) {
+            (true, [worker]) => {
+                let sums = (std::mem::take(&mut worker.sums), targets);
+                let (transposed, own) = state.in_place(&config, (adamw, options.seed), rate, sums);
+                (transposed, Some(Mutex::new(own)))
+            }
+            _ => (state.transposed(), None),
+        };
         let teacher = self.teacher.as_ref();
         let (length, micro) = (options.context(), options.micro.min(options.batch));
         let pieces: Vec<(&[u32], &[u32])> = tokens
@@ -122,13 +154,12 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             .collect();
         let next = AtomicUsize::new(0);
         let fault: Mutex<Option<(usize, Fault)>> = Mutex::new(None);
-        let config = with_model(self.image.bytes(), |model| {
-            let transposed = state.transposed();
-            let count = Shapes::new(model.config()).values();
+        let done = with_model(self.image.bytes(), |model| {
             workers.par_iter_mut().try_for_each(|worker| {
-                worker.begin(count);
+                worker.begin(if in_place.is_some() { 0 } else { values });
                 let (start, before) = (Instant::now(), worker.busy);
                 let mut soft = std::mem::take(&mut worker.soft);
+                let mut sums = std::mem::take(&mut worker.sums);
                 let mut work = |mut ask: Option<(&Teacher, Ask<'_>)>| loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(&(tokens, targets)) = pieces.get(index) else {
@@ -149,7 +180,15 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
                         length,
                         recompute: options.recompute,
                     };
-                    if let Err(found) = worker.add(model, &transposed, &batch)? {
+                    let model = (model, &transposed);
+                    let added = match &in_place {
+                        // The one worker's.
+                        Some(own) => {
+                            worker.add(model, &batch, &mut *own.lock().expect("no holder panics"))
+                        }
+                        None => worker.add(model, &batch, &mut sums[..]),
+                    };
+                    if let Err(found) = added? {
                         let mut first = fault.lock().expect("no holder panics");
                         // The first of the batch, whichever worker found it.
                         if first.is_none_or(|(earlier, _)| index < earlier) {
@@ -161,19 +200,33 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
                     Some(teacher) => teacher.run(length, |ask| work(Some((teacher, ask)))),
                     None => work(None),
                 };
-                worker.soft = soft;
+                (worker.soft, worker.sums) = (soft, sums);
                 if teacher.is_some() {
                     let own = worker.busy - before;
                     worker.teaching += start.elapsed().saturating_sub(own);
                 }
                 done
-            })?;
-            Ok(*model.config())
-        })?;
-        match fault.into_inner().expect("no holder panics") {
-            None => Ok(config),
+            })
+        });
+        let fault = fault.into_inner().expect("no holder panics");
+        let failed = done.is_err() || fault.is_some();
+        let updated = in_place.map(|own| own.into_inner().expect("no holder panics").end());
+        let mut norm = None;
+        if let Some(updated) = updated {
+            match failed {
+                true => self.torn = updated.tensors > 0,
+                false => norm = Some(state.end(&updated, targets)),
+            }
+            // It is counted as the update's.
+            self.stages.passes = self.stages.passes.saturating_sub(updated.spent);
+            self.stages.update += updated.spent;
+            workers[0].busy = workers[0].busy.saturating_sub(updated.spent);
+            workers[0].sums = updated.sums;
+        }
+        done?;
+        match fault {
+            None => Ok((config, norm)),
             Some((_, fault)) => {
-                let number = state.steps + 1;
                 let reason = format!("step {number}: {fault}");
                 Err(Error::unsupported(NAME.as_ref(), reason))
             }

@@ -7,11 +7,13 @@ use tercet_core::block::Format;
 use tercet_core::conformance::Digest;
 use tercet_core::engine::TrainEngine;
 use tercet_core::gguf::Reader;
+use tercet_core::train::Shapes;
 
 use super::checkpoint;
 use super::corpus::Corpus;
 use super::from;
 use super::image::{Image, NAME, with_model};
+use super::latent::Weights;
 use super::options::TrainOptions;
 use super::profile::Stages;
 use super::prune::Pruned;
@@ -36,6 +38,8 @@ pub struct Trainer<E> {
     from: Option<u64>,
     pruned: Option<Pruned>,
     pub(super) teacher: Option<Teacher>,
+    /// True if a step failed between the updates of two tensors.
+    pub(super) torn: bool,
 }
 
 impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
@@ -78,6 +82,12 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         self.pruned.as_ref()
     }
 
+    /// Returns the number of values that the run trains: the model's weights, or those of its adapters
+    /// ([`TrainOptions::adapters`]).
+    pub const fn trained(&self) -> usize {
+        self.state.weights.len()
+    }
+
     fn begin(
         engines: Vec<E>,
         options: &TrainOptions,
@@ -90,28 +100,29 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         if engines.is_empty() {
             return Err(Error::options("a run has a worker at least"));
         }
+        if options.adapters.is_some() && model.is_none() {
+            return Err(Error::options(
+                "adapters change a model, so a run of them begins with one",
+            ));
+        }
         let image = Image::new(options, vocabulary.clone(), Format::Tq2_0)?;
-        let (weights, pruned) = match model {
-            None => (None, None),
+        let config = with_model(image.bytes(), |model| Ok(*model.config()))?;
+        let (state, from, pruned) = match model {
+            None => (State::new(&config, options), None, None),
             Some((model, importance)) => {
-                let (weights, pruned) = from::weights(model, importance, options)?;
-                (Some(weights), pruned)
+                let values = Shapes::new(&config).values();
+                let mut weights = Weights::with_capacity(values, options.lean);
+                let mut digest = Digest::new();
+                let pruned = from::weights(model, importance, options, &mut |values| {
+                    for value in values {
+                        digest.bytes(&value.to_le_bytes());
+                    }
+                    weights.push(values);
+                })?;
+                let state = State::of(&config, weights, options);
+                (state, Some(digest.value()), pruned)
             }
         };
-        let from = weights.as_ref().map(|weights| {
-            let mut digest = Digest::new();
-            for weight in weights {
-                digest.bytes(&weight.to_le_bytes());
-            }
-            digest.value()
-        });
-        let state = with_model(image.bytes(), |model| {
-            let (config, lean) = (model.config(), options.lean);
-            Ok(match weights {
-                Some(weights) => State::of(config, weights, lean),
-                None => State::new(config, options.seed, lean),
-            })
-        })?;
         let mut trainer = Self {
             options: *options,
             workers: engines.into_iter().map(Worker::new).collect(),
@@ -122,6 +133,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             from,
             pruned,
             teacher: None,
+            torn: false,
         };
         trainer.encode()?;
         Ok(trainer)
@@ -175,8 +187,10 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     /// [`Watch::patience`](super::Watch::patience) the model at the evaluation with the least cost.
     ///
     /// # Errors
-    /// [`Error::Tensor`] if rows do not divide into blocks of that type.
+    /// [`Error::Tensor`] if rows do not divide into blocks of that type; [`Error::Options`] after a step that failed and
+    /// ended the run.
     pub fn export(&mut self, format: Format) -> Result<Vec<u8>, Error> {
+        self.whole()?;
         let mut image = Image::new(&self.options, self.vocabulary.clone(), format)?;
         let config = with_model(self.image.bytes(), |model| Ok(*model.config()))?;
         let best = self.state.watched.best.as_mut();
@@ -250,8 +264,9 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     /// the file's size.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`]; [`Error::Options`] after a step that failed and ended the run.
     pub fn save(&self, path: &Path, corpus: &Corpus) -> Result<u64, Error> {
+        self.whole()?;
         checkpoint::write(path, &self.state, &self.origin(corpus)?)
     }
 
@@ -265,6 +280,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     pub fn resume(&mut self, path: &Path, corpus: &Corpus) -> Result<(), Error> {
         let origin = self.origin(corpus)?;
         checkpoint::read(path, &mut self.state, &origin)?;
+        self.torn = false;
         self.encode()
     }
 

@@ -7,7 +7,7 @@ use tercet_core::model::{
     Cache, CacheShape, CacheType, Codes, Memory as ModelMemory, Model, ModelError, Pattern, Place,
     Sequence,
 };
-use tercet_core::train::{Batch, Fault, Loss, Memory, Needs, Transposed, gradients};
+use tercet_core::train::{Batch, Fault, GradientSums, Loss, Memory, Needs, Transposed, gradients};
 
 use super::image::NAME;
 use crate::Error;
@@ -84,12 +84,12 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
         self.busy += start.elapsed();
     }
 
-    /// Adds the gradients of some sequences.
+    /// Adds the gradients of some sequences to sums: those of this worker, or others.
     pub(super) fn add(
         &mut self,
-        model: &Model<'_, '_>,
-        transposed: &Transposed<'_>,
+        (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
         batch: &Batch<'_>,
+        sums: &mut (impl GradientSums + ?Sized),
     ) -> Result<Result<(), Fault>, Error> {
         let start = Instant::now();
         let refuse = |failure: EngineError| Error::unsupported(NAME.as_ref(), failure);
@@ -132,7 +132,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
             batch,
             (&mut cache, &mut sequences),
             &mut memory,
-            &mut self.sums,
+            sums,
         );
         let found = found.map_err(|failure| refuse(failure.into()))?;
         self.busy += start.elapsed();

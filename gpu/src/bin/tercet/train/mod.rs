@@ -31,6 +31,7 @@ Examples:
   tercet train book.txt -o book.gguf --checkpoint run --resume         ... from which this continues
   cat *.txt | tercet train - -o model.gguf --steps 500 --report run    curves and held-out text
   tercet train more.txt --from book.gguf -o more.gguf                  starts from a model's weights
+  tercet train more.txt --from book.gguf --adapters 8 -o more.gguf     ... and trains few values beside them
   tercet train book.txt --teacher large.gguf -o small.gguf             learns from a larger model too
   tercet train book.txt -o book.gguf --steps 9000 --every 100 --plateau 3 --patience 9
   tercet perplexity book.gguf book.txt --record inputs.gguf            what the channels of a model are worth ...
@@ -75,6 +76,15 @@ With --lean, updates that are smaller than a step of the 16 bits are kept on ave
 random, with a chance that depends on how near it is. The draws depend on --seed, the step and the weight alone, so the \
 bytes of the file are still the same on every machine.
 
+--adapters (LoRA) keeps the weights of --from and trains a change of each ternary matrix: the product of a matrix of N \
+columns and one of N rows. The embedding and the gains stay. Only the change has moments, so that the state of the \
+run is a third as large or less, and a checkpoint has only the change. The file has the changed matrices: it has the \
+size of --from, and every program reads it. Its norm in reports is that of the change's gradients.
+
+Sums of gradients take 8 bytes per weight and thread. With --accumulate 1 and --clip none, or with --adapters, each \
+tensor is updated as soon as its gradients are complete, and only the sums of the embedding and of one more tensor are \
+in memory.
+
 --minutes fixes the number of steps before the first one, since the learning rate is planned for it. That number is an \
 estimate from the time of a few steps: other work on the machine makes the run longer. The line that names it also \
 says how long the run should take.
@@ -101,14 +111,14 @@ Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2,
 
 JSON (--json), a line each: begun (at which step), parameters, tokens, held_out_tokens, steps, batch, rate, teacher (its path, \
 or null), kept (with --keep: windows of the text, how many are kept, and both numbers of each of the --clusters; else null), pruned (with --channels: channels per layer before, how many are kept, and their share of \
-the importance; else null); step, loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
+the importance; else null), adapters (with --adapters: the rank and the number of trained values; else null); step, loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
 process had; null where the system does not say); evaluated (the step), sum, count, bytes, mean, bits_per_byte, \
 verdict (best, waited, halved, over; null where none was due); done (steps), kept (the step whose weights the file \
 has), file, digest (null, as kept, unless the run is over; FNV-1a of 64 bits over the file's bytes), bytes, memory, \
 seconds.
 
 JSON of --plan and --find-batch, in bytes: batch (sequences), micro (the sequences of a part), workers, weights, best, moments, \
-transposed, file, tokens, batches; sums and activations (of one worker); writing, evaluation, checkpoint (one at a \
+adapters, transposed, file, tokens, batches; sums and activations (of one worker); writing, evaluation, checkpoint (one at a \
 time, in addition); process (the program and what it has read), kept (by the whole run), total (the most at a time); accumulate (parts \
 of a batch).
 
@@ -138,6 +148,10 @@ pub(crate) struct Arguments {
     /// The importance of channels: a GGUF file that `tercet perplexity MODEL TEXT --record` or llama-imatrix wrote
     #[arg(long, value_name = "FILE", requires = "channels")]
     importance: Option<PathBuf>,
+    /// Keep the weights of --from, and train a change of each matrix by two small ones with N rows and columns (low-rank
+    /// adapters, LoRA), to use less memory. The file has the changed matrices
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), requires = "from")]
+    adapters: Option<u16>,
     /// Steps of the whole run, for which the learning rate is planned [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "minutes")]
     steps: Option<u64>,
@@ -206,8 +220,8 @@ pub(crate) struct Arguments {
     /// The share of a weight that a learning rate of 1 removes in a step
     #[arg(long, value_name = "W", value_parser = fraction, default_value_t = 0.1)]
     decay: f32,
-    /// The norm to which gradients are clipped
-    #[arg(long, value_name = "NORM", value_parser = positive, default_value_t = 1.0)]
+    /// The norm to which the gradients of all weights are clipped, or none
+    #[arg(long, value_name = "NORM", value_parser = clip, default_value = "1")]
     clip: f32,
     /// Seed of the first weights and the order of the text
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -332,6 +346,17 @@ fn positive(text: &str) -> Result<f32, String> {
     )
 }
 
+fn clip(text: &str) -> Result<f32, String> {
+    match text {
+        "none" => Ok(f32::INFINITY),
+        _ => number(
+            text,
+            |x: &f32| *x > 0.0 && x.is_finite(),
+            "a number above 0, or none,",
+        ),
+    }
+}
+
 fn fraction(text: &str) -> Result<f32, String> {
     number(
         text,
@@ -385,6 +410,7 @@ impl Arguments {
                 patience: self.patience,
             },
             lean: self.lean,
+            adapters: self.adapters.map(usize::from),
             micro: match self.accumulate {
                 Some(parts) => batch.div_ceil(parts as usize),
                 None => defaults.micro.min(batch),

@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             accumulate,
         });
     }
-    let mut text = table(&plan, process, options.lean);
+    let mut text = table(&plan, process, &options);
     match arguments.find_batch {
         Some(budget) => text += &found(&plan, process, accumulate, budget),
         None => text += &less(&material, process, &options, saves)?,
@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Returns the parts of a plan as a table.
-fn table(plan: &MemoryPlan, process: usize, lean: bool) -> String {
+fn table(plan: &MemoryPlan, process: usize, options: &TrainOptions) -> String {
     let mut table = Table::new(&[
         ("memory", Align::Left),
         ("bytes", Align::Right),
@@ -93,9 +93,17 @@ fn table(plan: &MemoryPlan, process: usize, lean: bool) -> String {
         "{each_activations}: a thread's {} at a time",
         crate::format::counted(plan.micro as u64, "sequence")
     );
-    let (weights, moments) = match lean {
-        false => ("f32", "AdamW's two, f32"),
-        true => ("16 bits each", "AdamW's two, 8 bits each"),
+    let weights = match options.lean {
+        false => "f32",
+        true => "16 bits each",
+    };
+    let moments = match options.lean && options.adapters.is_none() {
+        false => "AdamW's two, f32",
+        true => "AdamW's two, 8 bits each",
+    };
+    let sums_for = match options.is_in_place(workers) {
+        false => format!("{each_sums}: a thread's gradients"),
+        true => "gradients of the embedding, and of a tensor at a time".to_owned(),
     };
     let parts = [
         (
@@ -104,13 +112,14 @@ fn table(plan: &MemoryPlan, process: usize, lean: bool) -> String {
             "what this process has now, without tokens",
         ),
         ("weights", plan.weights, weights),
+        ("adapters", plan.adapters, "f32, and sums of gradients"),
         ("best weights", plan.best, "for --patience"),
         ("moments", plan.moments, moments),
         ("codes by columns", plan.transposed, "gradients of inputs"),
         ("file", plan.file, "the model, written again at every step"),
         ("tokens", plan.tokens, "the text"),
         ("batches", plan.batches, "in use, and read in advance"),
-        ("sums", sums, &*format!("{each_sums}: a thread's gradients")),
+        ("sums", sums, &*sums_for),
         ("activations", activations, &*activations_for),
     ];
     let mut row = |name: &str, size: usize, what: &str| {
@@ -161,6 +170,11 @@ fn less(
         recompute: true,
         ..*options
     };
+    let mut whole = TrainOptions {
+        micro: options.batch,
+        ..*options
+    };
+    whole.adamw.clip = f32::INFINITY;
     let accumulate = format!("--accumulate {}", options.batch);
     let lean = |options: &TrainOptions| TrainOptions {
         lean: true,
@@ -169,6 +183,7 @@ fn less(
     let others = [
         ("--lean".to_owned(), lean(options)),
         ("--recompute".to_owned(), twice(options)),
+        ("--accumulate 1 --clip none".to_owned(), whole),
         (accumulate.clone(), one),
         (format!("{accumulate} --recompute"), twice(&one)),
         (

@@ -14,7 +14,7 @@ use super::Arguments;
 use super::material::{Material, Worker};
 use super::profile;
 use super::texts::Texts;
-use super::told::{Begun, Done, Told};
+use super::told::{Adapters, Begun, Done, Told};
 use crate::bottlenecks;
 use crate::failure::Failure;
 use crate::format;
@@ -119,6 +119,10 @@ fn run_with<E: Worker>(
             .map(|path| path.display().to_string()),
         kept: material.kept.clone(),
         pruned: trainer.pruned().copied(),
+        adapters: options.adapters.map(|rank| Adapters {
+            rank,
+            values: trainer.trained(),
+        }),
     })?;
     let batches = Batches::new(&material.corpus, options.batch, trainer.steps());
     while trainer.steps() < last && !trainer.is_over() {

@@ -29,6 +29,14 @@ pub(super) struct Begun {
     pub(super) teacher: Option<String>,
     pub(super) kept: Option<Selected>,
     pub(super) pruned: Option<Pruned>,
+    pub(super) adapters: Option<Adapters>,
+}
+
+/// What is trained in place of a model's weights.
+#[derive(Debug, Serialize)]
+pub(super) struct Adapters {
+    pub(super) rank: usize,
+    pub(super) values: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -89,6 +97,12 @@ fn pruned(pruned: &Pruned) -> String {
     )
 }
 
+/// Returns in a line what adapters train.
+fn adapters(adapters: &Adapters) -> String {
+    let values = format::counted(adapters.values as u64, "value");
+    format!("trains adapters of rank {}: {values}\n", adapters.rank)
+}
+
 /// Returns in a line what of the text is kept.
 fn kept(selected: &Selected) -> String {
     let pieces = format::counted(selected.windows, "piece");
@@ -137,7 +151,7 @@ impl Told {
         }
         let parameters = &begun.parameters;
         output::text(&format!(
-            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}, a learning rate of {}{}\n{}{}",
+            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}, a learning rate of {}{}\n{}{}{}",
             parameters.embedding_length,
             parameters.feed_forward_length,
             parameters.block_count,
@@ -157,6 +171,7 @@ impl Told {
             },
             begun.kept.as_ref().map_or_else(String::new, kept),
             begun.pruned.as_ref().map_or_else(String::new, pruned),
+            begun.adapters.as_ref().map_or_else(String::new, adapters),
         ))
     }
 
