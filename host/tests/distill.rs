@@ -167,3 +167,87 @@ fn a_text_is_learned_from_its_teacher_alone() {
     // ln 259 at first.
     assert!(knows < 3.0 && learned < 3.1, "{knows} {learned}");
 }
+
+#[test]
+fn a_teacher_is_asked_once_about_a_sequence() {
+    let (options, folder, teacher) = (options(), Folder::new(), teacher());
+    let corpus = corpus(&options);
+    let cache = folder.file("logits.bin");
+    let keeping = |engines: usize, options: &TrainOptions, (temperature, share)| {
+        let engines = vec![Threads::alone(); engines];
+        let mut trainer = taught(engines, options, &teacher, (temperature, share));
+        trainer.keep_answers(&cache).unwrap();
+        trainer
+    };
+    let by = (2.0, 0.5);
+    let plain = |(temperature, share)| {
+        let engines = vec![Threads::alone()];
+        let mut trainer = taught(engines, &options, &teacher, (temperature, share));
+        go(&mut trainer, &corpus, &options, options.steps);
+        trainer.file().to_vec()
+    };
+    // Two workers write it, one after the other run reads it, at another temperature too.
+    let parts = TrainOptions {
+        micro: 1,
+        ..options
+    };
+    let mut first = keeping(2, &parts, by);
+    let each = 4 * 16 * (1 + 259) + 8;
+    assert_eq!(first.answers(), Some((0, each)));
+    go(&mut first, &corpus, &parts, options.steps);
+    assert!(first.file() == plain(by));
+    let (count, _) = first.answers().unwrap();
+    let sequences = options.steps * options.batch as u64;
+    assert!((1..=sequences).contains(&count), "{count}");
+    let used = begun(vec![Threads::alone()], &options).keep_answers(&cache);
+    assert!(used.unwrap_err().to_string().contains("without a teacher"));
+    let mut used = taught(vec![Threads::alone()], &options, &teacher, by);
+    let used = used.keep_answers(&cache).unwrap_err().to_string();
+    assert!(used.contains("another run uses it"), "{used}");
+    drop(first);
+    let size = || fs::metadata(&cache).unwrap().len();
+    assert_eq!(size(), 40 + count * each);
+    for by in [by, (1.0, 0.9)] {
+        let mut second = keeping(1, &options, by);
+        assert_eq!(second.answers(), Some((count, each)));
+        go(&mut second, &corpus, &options, options.steps);
+        assert!(second.file() == plain(by));
+        assert_eq!(second.answers(), Some((count, each)));
+    }
+    // What was not written to its end is written again.
+    let bytes = fs::read(&cache).unwrap();
+    fs::write(&cache, &bytes[..bytes.len() - 1]).unwrap();
+    let mut torn = keeping(1, &options, by);
+    assert_eq!(torn.answers(), Some((count - 1, each)));
+    go(&mut torn, &corpus, &options, options.steps);
+    assert!(torn.file() == plain(by));
+    drop(torn);
+    assert_eq!(size(), bytes.len() as u64);
+    // Logits that are read, and are others than those that were written, end the run.
+    let mut other = bytes.clone();
+    let logits = 40 + 4 * 16;
+    for place in (0..count).map(|at| (logits + at * each) as usize) {
+        other[place] ^= 1;
+    }
+    fs::write(&cache, &other).unwrap();
+    let mut changed = keeping(1, &options, by);
+    let batches = Batches::new(&corpus, options.batch, 0);
+    let error = changed.step(&batches).unwrap_err().to_string();
+    assert!(error.contains("changed after it was written"), "{error}");
+    assert_eq!(changed.steps(), 0);
+    drop(changed);
+    // Files of something else.
+    let refused = |bytes: &[u8], reason: &str| {
+        fs::write(&cache, bytes).unwrap();
+        let mut trainer = taught(vec![Threads::alone()], &options, &teacher, by);
+        let error = trainer.keep_answers(&cache).unwrap_err().to_string();
+        assert!(
+            error.contains("logits.bin") && error.contains(reason),
+            "{error}"
+        );
+        assert!(fs::read(&cache).unwrap() == bytes);
+    };
+    refused(b"GGUF", "does not begin like one");
+    other[16] ^= 1;
+    refused(&other, "another teacher");
+}

@@ -90,13 +90,13 @@ impl GradientSums for [i64] {
 /// [`ModelError::Chunk`]; [`ModelError::CacheFull`]; [`ModelError::Context`], also for sequences for which sums of
 /// attention could exceed 64 bits; [`ModelError::Architecture`] for a model that is not a `bitnet`; those of the
 /// engine.
-pub fn gradients<E: TrainEngine>(
+pub fn gradients<E: TrainEngine, S: GradientSums + ?Sized>(
     engine: &mut E,
     (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
     batch: &Batch<'_>,
     (cache, sequences): (&mut Cache<'_>, &mut [Sequence<'_>]),
     memory: &mut Memory<'_>,
-    sums: &mut (impl GradientSums + ?Sized),
+    sums: &mut S,
 ) -> Result<Result<Loss, Fault>, E::Failure> {
     let config = model.config();
     let (rows, length) = (batch.tokens.len(), batch.length);

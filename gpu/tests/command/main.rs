@@ -43,7 +43,7 @@ mod support;
 mod tokenize;
 mod trace;
 mod train;
-mod train_adapters;
+mod train_memory;
 mod train_savings;
 mod transcripts;
 mod tune;

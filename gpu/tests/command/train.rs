@@ -85,6 +85,7 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
             "batch",
             "rate",
             "teacher",
+            "teacher_cache",
             "kept",
             "pruned",
             "adapters"

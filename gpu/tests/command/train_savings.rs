@@ -164,4 +164,24 @@ fn channels_are_removed_by_their_recorded_importance() {
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.err.contains("has 512 channels in a layer"), "{run:?}");
     refused_use(&folder, &["--channels", "256"]);
+    // What is left learns from the whole model, whose logits are kept for a second run.
+    let teacher = ["--teacher", "model.gguf", "--teacher-cache", "logits.bin"];
+    let taught = |out: &str, own: &[&str]| {
+        let lines = lines(&folder, &arguments(out, own));
+        lines[0]["teacher_cache"]["sequences"].as_u64().unwrap()
+    };
+    let own = [&own[..], &teacher].concat();
+    assert_eq!(taught("taught.gguf", &own), 0);
+    let other = [&own[..], &["--temperature", "1", "--threads", "1"]].concat();
+    assert!(taught("other.gguf", &other) > 0);
+    let asked = [&own[..4], &["--channels", "256"], &teacher[..2]].concat();
+    folder.ok(&arguments("asked.gguf", &asked));
+    assert!(bytes(&folder, "asked.gguf") == bytes(&folder, "taught.gguf"));
+    assert!(bytes(&folder, "asked.gguf") != bytes(&folder, "small.gguf"));
+    let text = folder.ok(&arguments("told.gguf", &own));
+    assert!(
+        text.contains("; model.gguf teaches, its logits of "),
+        "{text}"
+    );
+    refused_use(&folder, &["--teacher-cache", "logits.bin"]);
 }

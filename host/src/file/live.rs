@@ -42,10 +42,12 @@ pub(crate) struct Temporary {
 impl Temporary {
     /// Creates a new hidden file in a folder, with the permissions of an ordinary new file.
     pub(crate) fn create(folder: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
         let mut paths = live();
         loop {
             let path = folder.join(format!(".tercet-{:016x}.part", random()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
+            match options.open(&path) {
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
                 Ok(file) => {

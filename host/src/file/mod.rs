@@ -1,7 +1,7 @@
 //! The file formats: reading through memory maps, and writing that is all or nothing.
 
 pub mod gguf;
-mod live;
+pub(crate) mod live;
 pub(crate) mod map;
 pub mod npy;
 pub mod output;

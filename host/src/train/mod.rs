@@ -33,6 +33,7 @@
 //! ```
 
 mod adapters;
+mod answers;
 mod batches;
 mod checkpoint;
 mod corpus;
@@ -40,6 +41,7 @@ mod from;
 mod image;
 mod in_place;
 mod latent;
+mod offload;
 mod options;
 mod plan;
 mod profile;

@@ -50,6 +50,9 @@ pub struct MemoryPlan {
     pub sums: usize,
     /// Values kept for the backward pass, keys and values, and scratch, of one worker.
     pub activations: usize,
+    /// The part of the activations that is in a file instead if the run calls
+    /// [`Trainer::offload`](super::Trainer::offload).
+    pub offloaded: usize,
     /// In addition, while the model is written: a second file, and the codes of a tensor.
     pub writing: usize,
     /// In addition, during an evaluation: a second file, and the memory of each thread.
@@ -212,6 +215,7 @@ impl Planner {
         };
         let shape = (length, micro);
         let room = Room::of(&engine, (model, &transposed), shape, options.recompute);
+        let room = room.map_err(refuse)?;
         let shapes = Shapes::new(&self.config);
         let columns = shapes.iter().filter(|tensor| !tensor.part.is_gains());
         let columns = columns.map(|tensor| tensor.cols).max().unwrap_or(0);
@@ -239,7 +243,8 @@ impl Planner {
             tokens: corpus.bytes(),
             batches: Batches::bytes(options.batch, length),
             sums: sums.saturating_mul(size_of::<i64>()),
-            activations: room.map_err(refuse)?.bytes().saturating_add(scratch),
+            activations: room.bytes().saturating_add(scratch),
+            offloaded: room.offloaded(),
             writing: file.saturating_add(State::encode_bytes(&self.config, Format::Tq2_0, options)),
             evaluation: match windows {
                 0 => 0,

@@ -1,9 +1,12 @@
 //! A teacher: another model, whose predictions a run learns from.
 
+use std::path::Path;
+
 use tercet_core::conformance::Digest;
 use tercet_core::model::Row;
 use tercet_core::train::{SoftTargets, soften};
 
+use super::answers::Answers;
 use super::options::TrainOptions;
 use crate::Error;
 use crate::language::{Decoder, LanguageFile, RunOptions, View, Vocabulary, run};
@@ -16,6 +19,9 @@ pub(super) struct Teacher {
     temperature: f32,
     share: f32,
     digest: u64,
+    /// Number of its tokens.
+    vocabulary: usize,
+    pub(super) answers: Option<Answers>,
 }
 
 /// Replaces the content of a buffer by a teacher's probabilities for the tokens of some sequences.
@@ -71,7 +77,16 @@ impl Teacher {
             temperature,
             share,
             digest,
+            vocabulary: most,
+            answers: None,
         })
+    }
+
+    /// Looks up logits of sequences of `length` tokens in a file first, and writes those that were not there.
+    pub(super) fn keep_answers(&mut self, path: &Path, length: usize) -> Result<(), Error> {
+        let shape = (length, self.vocabulary);
+        self.answers = Some(Answers::open(path, self.digest, shape)?);
+        Ok(())
     }
 
     /// Returns what of it decides the bits of a run.
@@ -121,6 +136,13 @@ impl Teacher {
         probabilities.reserve(tokens.len() * vocabulary);
         let mut rows = Vec::with_capacity(decoder.chunk());
         for sequence in tokens.chunks(length) {
+            let answers = self.answers.as_ref();
+            if let Some(answers) = answers
+                && answers.find(sequence, probabilities)?
+            {
+                continue;
+            }
+            let first = probabilities.len();
             decoder.reset(0);
             for chunk in sequence.chunks(decoder.chunk()) {
                 rows.clear();
@@ -130,6 +152,9 @@ impl Teacher {
                     logits: true,
                 }));
                 probabilities.extend_from_slice(decoder.step(&rows)?);
+            }
+            if let Some(answers) = answers {
+                answers.keep(sequence, &probabilities[first..])?;
             }
         }
         for logits in probabilities.chunks_mut(vocabulary) {

@@ -162,6 +162,37 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         Ok(())
     }
 
+    /// Keeps the values that layers need for the backward pass in a mapped file in a folder, one for each worker, from the
+    /// next step on: the system has as much of it in memory as there is room, and writes the rest. It changes no bit.
+    /// The files take the plan's [`MemoryPlan::offloaded`](super::MemoryPlan), and are removed with the run.
+    pub fn offload(&mut self, folder: &Path) {
+        for worker in &mut self.workers {
+            worker.offload(folder);
+        }
+    }
+
+    /// Keeps the teacher's logits in a file, where this run and later ones find them: sequences with logits there are
+    /// not asked about again. It changes no bit, and logits serve any temperature and share. A sequence takes four
+    /// bytes per token and token of the vocabulary ([`Trainer::answers`]). The epochs of a whole text begin at different tokens, so that their
+    /// sequences differ; those of a part of it ([`Corpus::select`]) repeat.
+    ///
+    /// # Errors
+    /// [`Error::Options`] without a teacher ([`Trainer::learn_from`]); [`Error::Io`]; [`Error::BadFile`] for a file of
+    /// another kind; [`Error::Unsupported`] for one of another teacher or of sequences of another length, and for one
+    /// that another process uses.
+    pub fn keep_answers(&mut self, path: &Path) -> Result<(), Error> {
+        let length = self.options.context();
+        let none = || Error::options("a run without a teacher has no answers to keep");
+        let teacher = self.teacher.as_mut().ok_or_else(none)?;
+        teacher.keep_answers(path, length)
+    }
+
+    /// Returns the number of sequences whose logits are in the file of [`Trainer::keep_answers`], and the bytes of each.
+    pub fn answers(&self) -> Option<(u64, u64)> {
+        let answers = self.teacher.as_ref()?.answers.as_ref()?;
+        Some((answers.count(), answers.bytes()))
+    }
+
     /// Returns a file of zeros with all metadata of a run's file, such as its tokenizer.
     ///
     /// # Errors

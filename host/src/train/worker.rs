@@ -1,5 +1,6 @@
 //! One worker's memory, and a part of a batch that runs through the model.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tercet_core::engine::TrainEngine;
@@ -10,6 +11,7 @@ use tercet_core::model::{
 use tercet_core::train::{Batch, Fault, GradientSums, Loss, Memory, Needs, Transposed, gradients};
 
 use super::image::NAME;
+use super::offload::Floats;
 use crate::Error;
 use crate::engine::EngineError;
 
@@ -35,7 +37,7 @@ pub(super) struct Worker<E> {
     halves: Vec<i16>,
     model_longs: Vec<i64>,
     words: Vec<u32>,
-    floats: Vec<f32>,
+    floats: Floats,
     bytes: Vec<i8>,
     ints: Vec<i32>,
     longs: Vec<i64>,
@@ -68,11 +70,16 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
             halves: Vec::new(),
             model_longs: Vec::new(),
             words: Vec::new(),
-            floats: Vec::new(),
+            floats: Floats::Memory(Vec::new()),
             bytes: Vec::new(),
             ints: Vec::new(),
             longs: Vec::new(),
         }
+    }
+
+    /// Keeps the values of layers, and other floats of the backward pass, in a file in a folder.
+    pub(super) fn offload(&mut self, folder: &Path) {
+        self.floats = Floats::in_folder(folder.to_owned());
     }
 
     /// Begins a step without gradients or loss.
@@ -121,7 +128,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
                 longs: &mut self.model_longs,
                 words: &mut self.words,
             },
-            floats: &mut self.floats,
+            floats: self.floats.of(room.needs.floats)?,
             bytes: &mut self.bytes,
             ints: &mut self.ints,
             longs: &mut self.longs,
@@ -154,7 +161,6 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
         self.halves.resize(model.halves, 0);
         self.model_longs.resize(model.longs, 0);
         self.words.resize(model.words, 0);
-        self.floats.resize(needs.floats, 0.0);
         self.bytes.resize(needs.bytes, 0);
         self.ints.resize(needs.ints, 0);
         self.longs.resize(needs.longs, 0);
@@ -199,6 +205,11 @@ impl Room {
             .scales()
             .saturating_mul(self.pages)
             .saturating_mul(2)
+    }
+
+    /// Returns the bytes of the floats that can be in a file ([`Worker::offload`]).
+    pub(super) const fn offloaded(&self) -> usize {
+        self.needs.floats.saturating_mul(size_of::<f32>())
     }
 
     /// Returns the total size in bytes.

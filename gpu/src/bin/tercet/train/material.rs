@@ -1,6 +1,6 @@
 //! The inputs of a run: a vocabulary, the model's size, tokens.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tercet_core::conformance::Digest;
@@ -35,6 +35,7 @@ pub(super) struct Material {
     /// The model to start with.
     from: Option<TensorFile>,
     importance: Option<TensorFile>,
+    offload: Option<PathBuf>,
     pub(super) parameters: Parameters,
     pub(super) corpus: Arc<Corpus>,
     /// What of the text was kept to train on.
@@ -118,6 +119,7 @@ impl Material {
                 .as_ref()
                 .map(TensorFile::open)
                 .transpose()?,
+            offload: arguments.offload.clone(),
             parameters,
             corpus: Arc::new(corpus),
             kept,
@@ -141,9 +143,15 @@ impl Material {
             }
             None => Trainer::new(engines, options, vocabulary)?,
         };
+        if let Some(folder) = &self.offload {
+            trainer.offload(folder);
+        }
         if let Some(path) = &arguments.teacher {
             let teacher = LanguageFile::open(path)?;
             trainer.learn_from(teacher, arguments.temperature, arguments.teacher_share)?;
+            if let Some(path) = &arguments.teacher_cache {
+                trainer.keep_answers(path)?;
+            }
         }
         Ok(trainer)
     }
@@ -179,7 +187,16 @@ impl Material {
 
     fn without_mapped(&self, plan: MemoryPlan, saves: bool) -> MemoryPlan {
         let tokens = plan.tokens.saturating_sub(self.mapped(saves));
-        MemoryPlan { tokens, ..plan }
+        let offloaded = match self.offload {
+            Some(_) => plan.offloaded,
+            None => 0,
+        };
+        MemoryPlan {
+            tokens,
+            activations: plan.activations - offloaded,
+            offloaded,
+            ..plan
+        }
     }
 
     /// Evaluates the held-out text.

@@ -46,7 +46,7 @@ Examples:
   tercet generate book.gguf -p \"The \" --temp 0.8                       text from the new model
 
 The bytes of the file depend only on the texts, their order and the options up to --lean, not on threads, \
---accumulate, --recompute, the processor or interruptions. All products and all sums over tokens are computed in \
+--accumulate, --recompute, --offload, the processor or interruptions. All products and all sums over tokens are computed in \
 integers. Training evaluates the model that the file will hold, so the figures for the held-out text are those that \
 `tercet perplexity` prints for the file.
 
@@ -69,7 +69,9 @@ Evaluations are sums of integers, so every machine makes the same decisions.
 
 With --teacher, a step also runs the teacher on its sequences. The gradient is (1 - SHARE) times that of the text's \
 next token, plus SHARE times T times the difference of both models' probabilities at temperature T. Reported costs \
-remain those of the text. The teacher's context must hold a sequence. --plan and --find-batch count no teacher, so they \
+remain those of the text. With --channels and the same model for --from and --teacher, a smaller model learns from its \
+larger self. With --teacher-cache, a later run with the same text, seed and context asks the teacher nothing, whatever \
+its other options are; nor does a later epoch of --keep, whose sequences repeat. The teacher's context must hold a sequence. --plan and --find-batch count no teacher, so they \
 refuse one.
 
 With --lean, updates that are smaller than a step of the 16 bits are kept on average: a weight is rounded up or down at \
@@ -84,6 +86,10 @@ size of --from, and every program reads it. Its norm in reports is that of the c
 Sums of gradients take 8 bytes per weight and thread. With --accumulate 1 and --clip none, or with --adapters, each \
 tensor is updated as soon as its gradients are complete, and only the sums of the embedding and of one more tensor are \
 in memory.
+
+With --offload, the system has as much of the files in memory as there is room, and writes the rest to the disk, where \
+steps then wait for it. The files have their whole size from the first step on, so that a full disk is an error before \
+any training.
 
 --minutes fixes the number of steps before the first one, since the learning rate is planned for it. That number is an \
 estimate from the time of a few steps: other work on the machine makes the run longer. The line that names it also \
@@ -110,7 +116,7 @@ Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2,
 4:2, 1024, 256; small 512, 1536, 8, 8:2, 4096, 512; base 1024, 3072, 16, 16:4, 16384, 1024.
 
 JSON (--json), a line each: begun (at which step), parameters, tokens, held_out_tokens, steps, batch, rate, teacher (its path, \
-or null), kept (with --keep: windows of the text, how many are kept, and both numbers of each of the --clusters; else null), pruned (with --channels: channels per layer before, how many are kept, and their share of \
+or null), teacher_cache (with --teacher-cache: sequences, how many are in it at first, and the bytes of each; else null), kept (with --keep: windows of the text, how many are kept, and both numbers of each of the --clusters; else null), pruned (with --channels: channels per layer before, how many are kept, and their share of \
 the importance; else null), adapters (with --adapters: the rank and the number of trained values; else null); step, loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
 process had; null where the system does not say); evaluated (the step), sum, count, bytes, mean, bits_per_byte, \
 verdict (best, waited, halved, over; null where none was due); done (steps), kept (the step whose weights the file \
@@ -118,7 +124,7 @@ has), file, digest (null, as kept, unless the run is over; FNV-1a of 64 bits ove
 seconds.
 
 JSON of --plan and --find-batch, in bytes: batch (sequences), micro (the sequences of a part), workers, weights, best, moments, \
-adapters, transposed, file, tokens, batches; sums and activations (of one worker); writing, evaluation, checkpoint (one at a \
+adapters, transposed, file, tokens, batches; sums, activations, and offloaded (of one worker; with --offload what its file has, which activations then lack; else 0); writing, evaluation, checkpoint (one at a \
 time, in addition); process (the program and what it has read), kept (by the whole run), total (the most at a time); accumulate (parts \
 of a batch).
 
@@ -182,6 +188,10 @@ pub(crate) struct Arguments {
     /// The teacher's share of what is learned; the rest is the text's next token
     #[arg(long, value_name = "SHARE", value_parser = fraction, requires = "teacher", default_value_t = 0.5)]
     teacher_share: f32,
+    /// Keep the logits of --teacher in this file, and ask it about no sequence whose logits are there: 4 bytes per token
+    /// of a sequence and of the vocabulary
+    #[arg(long, value_name = "FILE", requires = "teacher")]
+    teacher_cache: Option<PathBuf>,
     /// The share of the text that is held out, from its end
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.05)]
     hold: f64,
@@ -237,6 +247,9 @@ pub(crate) struct Arguments {
     /// Compute layers twice, to use less memory (gradient checkpointing)
     #[arg(long)]
     recompute: bool,
+    /// Keep the values of layers in mapped files in this folder, one for each thread, to use less memory
+    #[arg(long, value_name = "DIR", conflicts_with = "find_batch")]
+    offload: Option<PathBuf>,
     /// Print how much memory the run needs and for what, and train nothing
     #[arg(long)]
     plan: bool,

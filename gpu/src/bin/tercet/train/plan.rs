@@ -130,6 +130,7 @@ fn table(plan: &MemoryPlan, process: usize, options: &TrainOptions) -> String {
     for (name, size, what) in parts {
         row(name, size, what);
     }
+    let (offloaded, each_offloaded) = each(plan.offloaded);
     row(
         "kept",
         process + plan.kept(),
@@ -150,6 +151,11 @@ fn table(plan: &MemoryPlan, process: usize, options: &TrainOptions) -> String {
         "total",
         process + plan.total(),
         "kept, and the largest of those added",
+    );
+    row(
+        "in files",
+        offloaded,
+        &format!("{each_offloaded}: activations, with --offload"),
     );
     table.render()
 }

@@ -14,7 +14,7 @@ use super::Arguments;
 use super::material::{Material, Worker};
 use super::profile;
 use super::texts::Texts;
-use super::told::{Adapters, Begun, Done, Told};
+use super::told::{Adapters, Begun, Done, TeacherCache, Told};
 use crate::bottlenecks;
 use crate::failure::Failure;
 use crate::format;
@@ -76,10 +76,8 @@ fn run_with<E: Worker>(
             )));
         }
     }
-    for folder in [&arguments.checkpoint, &arguments.report]
-        .into_iter()
-        .flatten()
-    {
+    let folders = [&arguments.checkpoint, &arguments.report, &arguments.offload];
+    for folder in folders.into_iter().flatten() {
         fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
     }
     let texts = Texts::read(&arguments.data, arguments.hold)?;
@@ -117,6 +115,9 @@ fn run_with<E: Worker>(
             .teacher
             .as_ref()
             .map(|path| path.display().to_string()),
+        teacher_cache: trainer
+            .answers()
+            .map(|(sequences, bytes)| TeacherCache { sequences, bytes }),
         kept: material.kept.clone(),
         pruned: trainer.pruned().copied(),
         adapters: options.adapters.map(|rank| Adapters {

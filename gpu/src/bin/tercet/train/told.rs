@@ -27,9 +27,17 @@ pub(super) struct Begun {
     pub(super) batch: usize,
     pub(super) rate: f32,
     pub(super) teacher: Option<String>,
+    pub(super) teacher_cache: Option<TeacherCache>,
     pub(super) kept: Option<Selected>,
     pub(super) pruned: Option<Pruned>,
     pub(super) adapters: Option<Adapters>,
+}
+
+/// What of a teacher's logits is known at first.
+#[derive(Debug, Serialize)]
+pub(super) struct TeacherCache {
+    pub(super) sequences: u64,
+    pub(super) bytes: u64,
 }
 
 /// What is trained in place of a model's weights.
@@ -95,6 +103,16 @@ fn pruned(pruned: &Pruned) -> String {
         pruned.channels,
         100.0 * pruned.importance
     )
+}
+
+/// Returns what of a teacher's logits is known.
+fn known(cache: Option<&TeacherCache>) -> String {
+    let Some(cache) = cache else {
+        return String::new();
+    };
+    let sequences = format::counted(cache.sequences, "sequence");
+    let each = format::bytes(cache.bytes);
+    format!(", its logits of {sequences} known, {each} each")
 }
 
 /// Returns in a line what adapters train.
@@ -166,7 +184,7 @@ impl Told {
             parameters.context_length,
             begun.rate,
             match &begun.teacher {
-                Some(path) => format!("; {path} teaches"),
+                Some(path) => format!("; {path} teaches{}", known(begun.teacher_cache.as_ref())),
                 None => String::new(),
             },
             begun.kept.as_ref().map_or_else(String::new, kept),

@@ -1,4 +1,4 @@
-//! `tercet train` of few values, and with the sums of few tensors.
+//! `tercet train` in less memory: adapters, the sums of few tensors, activations in a file.
 
 use serde_json::{Value, json};
 
@@ -76,4 +76,54 @@ fn without_a_limit_one_part_has_the_sums_of_two_tensors() {
             .contains("a number above 0, or none, is expected"),
         "{refused:?}"
     );
+}
+
+/// A limit of the process's own memory, which does not count mapped files.
+#[cfg(target_os = "linux")]
+#[test]
+fn activations_in_a_file_fit_where_they_would_not_in_memory() {
+    let folder = folder();
+    let shape = ["--context", "128", "--batch", "64", "--accumulate", "1"];
+    let own = ["--threads", "1", "--vocabulary", "259"];
+    let common = [&["train", "text.txt"], &shape[..], &own].concat();
+    let plan = |own: &[&str]| folder.json(&[&common[..], own, &["--plan", "--json"]].concat());
+    let (all, offloaded) = (plan(&[]), plan(&["--offload", "."]));
+    let bytes_of = |plan: &Value, part: &str| plan[part].as_u64().unwrap();
+    let file = bytes_of(&offloaded, "offloaded");
+    assert_eq!(bytes_of(&all, "offloaded"), 0);
+    for part in ["activations", "total"] {
+        let less = bytes_of(&all, part).abs_diff(bytes_of(&offloaded, part) + file);
+        // The process itself is measured anew.
+        assert!(less < file / 20, "{part}: {all} {offloaded}");
+    }
+    let table = folder.ok(&[&common[..], &["--offload", ".", "--plan"]].concat());
+    assert!(table.contains("activations, with --offload"), "{table}");
+    let limit = (bytes_of(&all, "total") - file / 2) >> 10;
+    let run = |out: &str, own: &[&str]| {
+        let rest = ["-o", out, "--steps", "1"];
+        let limited = std::process::Command::new("sh")
+            .args(["-c", &format!("ulimit -d {limit}; exec \"$@\""), "sh"])
+            .arg(env!("CARGO_BIN_EXE_tercet"))
+            .args([&common[..], &rest, own].concat())
+            .current_dir(folder.path("."))
+            .output();
+        limited.unwrap()
+    };
+    let found = run("memory.gguf", &[]);
+    assert!(!found.status.success(), "{found:?}");
+    // Without memory a process ends at once; with a file it leaves nothing of it.
+    let left = || {
+        let all = std::fs::read_dir(folder.path(".")).unwrap();
+        let names = all.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with(".tercet")).count()
+    };
+    let before = left();
+    let found = run("file.gguf", &["--offload", "."]);
+    assert!(found.status.success(), "{found:?}");
+    folder.ok(&[&common[..], &["-o", "free.gguf", "--steps", "1"]].concat());
+    assert!(bytes(&folder, "file.gguf") == bytes(&folder, "free.gguf"));
+    assert_eq!(left(), before);
+    let no_folder = ["-o", "no.gguf", "--offload", "text.txt"];
+    let no_folder = folder.fails(&[&common[..], &no_folder].concat());
+    assert!(no_folder.contains("text.txt: cannot create"), "{no_folder}");
 }
