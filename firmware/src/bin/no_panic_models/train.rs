@@ -57,7 +57,7 @@ reach! {
     fixed,
     gate,
     gradient,
-    gradients::<Scalar>,
+    gradients::<Scalar, [i64]>,
     lean_codes,
     lean_weights,
     loss,
