@@ -105,8 +105,8 @@ impl Adapters {
 
     /// Replaces an adapter's sums of gradients by those that follow from its matrix's; for other tensors does nothing.
     ///
-    /// The sums G become f32. Those of B are G · Aᵀ, each in the order of [`Lanes`]; those of A are Bᵀ · G, each in the
-    /// order of the rows. Both are rounded towards 0 to integers. O(rank · values).
+    /// The sums G become f32. Those of B are G · Aᵀ, in f64 and in the order of [`Lanes`]; those of A are Bᵀ · G, in f32
+    /// and in the order of the rows. Both are rounded towards 0 to integers. O(rank · values).
     pub(super) fn project(&mut self, tensor: &Tensor, gradients: &[i64], values: &[f32]) {
         let pair = self.pairs.iter().find(|pair| pair.matrix == *tensor);
         if let Some(pair) = pair {
@@ -137,6 +137,7 @@ impl Pair {
         let (cols, rank) = (self.a.cols, self.b.cols);
         let mut row = vec![0.0; cols];
         let mut sums = vec![0.0; a.len()];
+        let mut terms = vec![0.0f64; cols];
         let of_b = self.b.of(values).chunks_exact(rank);
         let rows = gradients.chunks_exact(cols).zip(of_b);
         for ((gradients, of_b), b) in rows.zip(b.chunks_exact_mut(rank)) {
@@ -148,8 +149,11 @@ impl Pair {
                 .zip(of_b)
                 .zip(b.iter_mut().zip(sums.chunks_exact_mut(cols)))
             {
-                let mut lanes = Lanes::<f32>::new();
-                lanes.dot(&row, of_a);
+                for (term, (g, a)) in terms.iter_mut().zip(row.iter().zip(of_a)) {
+                    *term = f64::from(*g) * f64::from(*a);
+                }
+                let mut lanes = Lanes::<f64>::new();
+                lanes.terms(&terms);
                 *b = lanes.total() as i64;
                 for (sum, g) in sums.iter_mut().zip(&row) {
                     *sum += of_b * g;

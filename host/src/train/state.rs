@@ -252,7 +252,7 @@ impl State {
     }
 
     /// Begins to update each tensor as soon as its gradients are complete. Also returns the codes for gradients of
-    /// inputs, which remain those of before. [`State::finish`] ends the step.
+    /// inputs, which remain those of before. [`State::end`] ends the step.
     pub(super) fn in_place<'s>(
         &'s mut self,
         config: &Config,

@@ -26,6 +26,7 @@ const MOST_CONTEXT: u32 = 1024;
 const EXAMPLES: &str = "\
 Examples:
   tercet train book.txt -o book.gguf                                   small; minutes on a laptop
+  tercet train book.txt -o book.gguf --minutes 3 --batch 4 --vocabulary 4096   soon whole words
   tercet train texts/ -o model.gguf --preset tiny --minutes 30         as many steps as fit; 1.5 is 90 s
   tercet train book.txt -o book.gguf --checkpoint run                  Ctrl-C saves a checkpoint ...
   tercet train book.txt -o book.gguf --checkpoint run --resume         ... from which this continues
