@@ -173,8 +173,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
 
     /// Keeps the teacher's logits in a file, where this run and later ones find them: sequences with logits there are
     /// not asked about again. It changes no bit, and logits serve any temperature and share. A sequence takes four
-    /// bytes per token and token of the vocabulary ([`Trainer::answers`]). The epochs of a whole text begin at different tokens, so that their
-    /// sequences differ; those of a part of it ([`Corpus::select`]) repeat.
+    /// bytes per token and token of the vocabulary ([`Trainer::answers`]). The epochs of a whole text begin at different
+    /// tokens, so that their sequences differ; those of a part of it ([`Corpus::select`]) repeat.
     ///
     /// # Errors
     /// [`Error::Options`] without a teacher ([`Trainer::learn_from`]); [`Error::Io`]; [`Error::BadFile`] for a file of

@@ -71,26 +71,25 @@ Evaluations are sums of integers, so every machine makes the same decisions.
 With --teacher, a step also runs the teacher on its sequences. The gradient is (1 - SHARE) times that of the text's \
 next token, plus SHARE times T times the difference of both models' probabilities at temperature T. Reported costs \
 remain those of the text. With --channels and the same model for --from and --teacher, a smaller model learns from its \
-larger self. With --teacher-cache, a later run with the same text, seed and context asks the teacher nothing, whatever \
-its other options are; nor does a later epoch of --keep, whose sequences repeat. The teacher's context must hold a sequence. --plan and --find-batch count no teacher, so they \
-refuse one.
+larger self. With --teacher-cache, the teacher is not asked again about a sequence that an earlier run with the same \
+text, seed and context had, or an earlier epoch of --keep, whose sequences repeat. The teacher's context must hold a \
+sequence. --plan and --find-batch count no teacher, so they refuse one.
 
 With --lean, updates that are smaller than a step of the 16 bits are kept on average: a weight is rounded up or down at \
 random, with a chance that depends on how near it is. The draws depend on --seed, the step and the weight alone, so the \
 bytes of the file are still the same on every machine.
 
 --adapters (LoRA) keeps the weights of --from and trains a change of each ternary matrix: the product of a matrix of N \
-columns and one of N rows. The embedding and the gains stay. Only the change has moments, so that the state of the \
-run is a third as large or less, and a checkpoint has only the change. The file has the changed matrices: it has the \
-size of --from, and every program reads it. Its norm in reports is that of the change's gradients.
+columns and one of N rows. The embedding and the gains stay. Only the change has moments, and a checkpoint has only the \
+change. The file has the changed matrices: its size is that of --from, and it is read in the same way. The norm in \
+reports is that of the change's gradients.
 
-Sums of gradients take 8 bytes per weight and thread. With --accumulate 1 and --clip none, or with --adapters, each \
-tensor is updated as soon as its gradients are complete, and only the sums of the embedding and of one more tensor are \
-in memory.
+Sums of gradients take 8 bytes per weight and thread. With --accumulate 1, and --clip none or --adapters, each tensor's \
+sums are used as soon as they are complete, and only those of the embedding and of one more tensor are in memory.
 
 With --offload, the system has as much of the files in memory as there is room, and writes the rest to the disk, where \
-steps then wait for it. The files have their whole size from the first step on, so that a full disk is an error before \
-any training.
+steps then wait for it. The files are written in full at the beginning of the first step, so that a disk without space \
+for them is an error there.
 
 --minutes fixes the number of steps before the first one, since the learning rate is planned for it. That number is an \
 estimate from the time of a few steps: other work on the machine makes the run longer. The line that names it also \
