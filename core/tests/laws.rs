@@ -38,6 +38,7 @@ mod support;
 mod tokenizer;
 mod train_attention;
 mod train_autograd;
+mod train_factored;
 mod train_lean;
 mod train_model;
 mod train_steps;

@@ -2,7 +2,7 @@
 
 use tercet_core::number::root::sqrt_f32;
 use tercet_core::number::{Random, counter};
-use tercet_core::train::{self, AdamW, LEAN_BLOCK, LeanBlock, Update, WEIGHT_FLOOR};
+use tercet_core::train::{self, AdamW, LEAN_BLOCK, LeanBlock, LeanSecond, Update, WEIGHT_FLOOR};
 
 use crate::train_steps::normal;
 
@@ -42,7 +42,7 @@ impl Lean {
             weights: &mut self.weights,
             exponent: &mut self.exponent,
             first: &mut self.first,
-            second: &mut self.second,
+            second: LeanSecond::Codes(&mut self.second),
             scales: &mut self.scales,
         };
         let draws = |index: usize| counter(seed, 4, first + index as u64);

@@ -10,8 +10,8 @@ use tercet_core::model::{
 use tercet_core::number::Random;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
-    Batch, Fault, Memory, Needs, Parameter, Shapes, SoftTargets, Tensor, Transposed, gradients,
-    soften, transpose,
+    Activations, Batch, Fault, Memory, Needs, Parameter, Shapes, SoftTargets, Tensor, Transposed,
+    gradients, soften, transpose,
 };
 
 const TERNARY: &[u8] = include_bytes!("../src/conformance/models/ternary.gguf");
@@ -63,7 +63,7 @@ struct Setting {
     sequences: usize,
     context: u32,
     /// Elements that sums, memory and scales have too few.
-    short: [usize; 7],
+    short: [usize; 8],
 }
 
 impl Setting {
@@ -72,7 +72,7 @@ impl Setting {
         pattern: Pattern::FULL,
         sequences: 3,
         context: 70,
-        short: [0; 7],
+        short: [0; 8],
     };
 }
 
@@ -89,17 +89,19 @@ fn step(file: &[u8], batch: &Batch<'_>, setting: Setting) -> Found {
         Some(_) => transposed(&file, &shapes),
         None => Default::default(),
     };
-    let [sums, floats, bytes, ints, longs, of_tensors, of_rows] = setting.short;
+    let [sums, floats, kept, bytes, ints, longs, of_tensors, of_rows] = setting.short;
     let transposed = Transposed {
         codes: &codes,
         scales: &scales[of_tensors..],
         rows: &rows[of_rows..],
     };
     let size = (batch.length, batch.tokens.len());
-    let needs = Needs::of(&Scalar, &model, &transposed, size, batch.recompute);
+    let activations = (batch.recompute, batch.activations);
+    let needs = Needs::of(&Scalar, &model, &transposed, size, activations);
     let needs = needs.unwrap_or(Needs {
         model: model::Needs::default(),
         floats: 0,
+        kept: 0,
         bytes: 0,
         ints: 0,
         longs: 0,
@@ -115,6 +117,7 @@ fn step(file: &[u8], batch: &Batch<'_>, setting: Setting) -> Found {
             words: &mut vec![u32::MAX; needs.model.words],
         },
         floats: &mut vec![f32::NAN; needs.floats - floats],
+        kept: &mut vec![255; needs.kept - kept],
         bytes: &mut vec![-128; needs.bytes - bytes],
         ints: &mut vec![-1; needs.ints - ints],
         longs: &mut vec![-1; needs.longs - longs],
@@ -170,6 +173,7 @@ fn batch<'b>((tokens, targets): &'b (Vec<u32>, Vec<u32>), length: usize) -> Batc
         soft: None,
         length,
         recompute: false,
+        activations: Activations::F32,
     }
 }
 
@@ -258,6 +262,51 @@ fn layers_computed_twice_give_the_same() {
         ..once
     };
     assert_eq!(of(TERNARY, &once), of(TERNARY, &twice));
+}
+
+/// The cosine between gradients of all tensors.
+fn cosine(a: &[i64], b: &[i64]) -> f64 {
+    let dot =
+        |a: &[i64], b: &[i64]| -> f64 { a.iter().zip(b).map(|(&a, &b)| a as f64 * b as f64).sum() };
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+#[test]
+fn values_in_fewer_bits_change_only_the_gradients_and_only_a_little() {
+    const LENGTH: usize = 66;
+    let text = text(2 * LENGTH);
+    let exact = batch(&text, LENGTH);
+    let (cost, sums) = of(TERNARY, &exact).unwrap();
+    let mut before = 1.0;
+    for (activations, least) in [(Activations::Bf16, 0.999), (Activations::Int8, 0.99)] {
+        let kept = Batch {
+            activations,
+            ..exact
+        };
+        let (of_kept, found) = of(TERNARY, &kept).unwrap();
+        assert_eq!(of_kept, cost);
+        let alike = cosine(&sums, &found);
+        assert!(alike > least && alike < before, "{activations:?}: {alike}");
+        before = alike;
+        let twice = Batch {
+            recompute: true,
+            ..kept
+        };
+        assert_eq!(of(TERNARY, &twice).unwrap(), (cost, found.clone()));
+        // Rows are rounded alone, so no division of a batch shows.
+        let part = |first: usize| {
+            let own = first..first + LENGTH;
+            let own = (text.0[own.clone()].to_vec(), text.1[own].to_vec());
+            let part = Batch {
+                activations,
+                ..batch(&own, LENGTH)
+            };
+            of(TERNARY, &part).unwrap().1
+        };
+        let (first, second) = (part(0), part(LENGTH));
+        let both = first.iter().zip(&second).map(|(a, b)| a + b);
+        assert!(found.into_iter().eq(both));
+    }
 }
 
 #[test]
@@ -435,10 +484,14 @@ fn no_tokens_are_no_gradients() {
 #[test]
 fn too_little_memory_is_named_with_what_it_lacks() {
     let text = text(6);
-    let own = batch(&text, 3);
+    let own = Batch {
+        activations: Activations::Int8,
+        ..batch(&text, 3)
+    };
     for (part, memory) in [
         "sums of gradients",
         "a training step's floats",
+        "a training step's kept bytes",
         "a training step's bytes",
         "a training step's ints",
         "a training step's longs",
@@ -448,7 +501,7 @@ fn too_little_memory_is_named_with_what_it_lacks() {
     .into_iter()
     .enumerate()
     {
-        let mut short = [0; 7];
+        let mut short = [0; 8];
         short[part] = 1;
         let setting = Setting {
             short,

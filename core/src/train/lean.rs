@@ -31,9 +31,18 @@ pub struct LeanBlock<'b> {
     /// First moments.
     pub first: &'b mut [i8],
     /// Second moments.
-    pub second: &'b mut [u8],
+    pub second: LeanSecond<'b>,
     /// Scales of the first and of the second moments.
     pub scales: &'b mut [f32; 2],
+}
+
+/// The second moments of a [`LeanBlock`].
+#[derive(Debug)]
+pub enum LeanSecond<'b> {
+    /// Codes, which are updated.
+    Codes(&'b mut [u8]),
+    /// Those of the new step, as [`factored`](super::factored()) computes them. Their scale is not used.
+    New(&'b [f32]),
 }
 
 /// Computes the codes of a block's first weights, rounded half to even, and returns their exponent. Both slices have the
@@ -112,10 +121,22 @@ impl AdamW {
         for (m, &code) in first.iter_mut().zip(&*block.first) {
             *m = f32::from(code) * first_scale;
         }
-        for (v, &code) in second.iter_mut().zip(&*block.second) {
-            let t = f32::from(code) * (1.0 / 255.0);
-            let square = t * t;
-            *v = second_scale * (square * square);
+        let mut adamw = *self;
+        match &block.second {
+            LeanSecond::Codes(codes) => {
+                for (v, &code) in second.iter_mut().zip(&**codes) {
+                    let t = f32::from(code) * (1.0 / 255.0);
+                    let square = t * t;
+                    *v = second_scale * (square * square);
+                }
+            }
+            LeanSecond::New(moments) => {
+                for (v, &moment) in second.iter_mut().zip(*moments) {
+                    *v = moment;
+                }
+                // They stay as they are.
+                adamw.beta2 = 1.0;
+            }
         }
         let (Some(weights), Some(first), Some(second)) = (
             weights.get_mut(..count),
@@ -125,7 +146,7 @@ impl AdamW {
             return;
         };
         let moments = (&mut *first, &mut *second);
-        self.advance(
+        adamw.advance(
             &root,
             update,
             (sums, unit),
@@ -156,11 +177,13 @@ impl AdamW {
             *code = stochastic((m * inverse).clamp(-127.0, 127.0), draw) as i8;
         }
         let second_scale = f32::from_bits(largest(second));
-        let codes = block.second.iter_mut().zip(&*second);
-        for ((code, &v), &[_, _, draw, _]) in codes.zip(drawn) {
-            // 0 / 0 is not a number, and becomes 0.
-            let share = root(root(v / second_scale));
-            *code = stochastic(255.0 * share, draw) as u8;
+        if let LeanSecond::Codes(codes) = block.second {
+            let codes = codes.iter_mut().zip(&*second);
+            for ((code, &v), &[_, _, draw, _]) in codes.zip(drawn) {
+                // 0 / 0 is not a number, and becomes 0.
+                let share = root(root(v / second_scale));
+                *code = stochastic(255.0 * share, draw) as u8;
+            }
         }
         *block.scales = [first_scale, second_scale];
     }

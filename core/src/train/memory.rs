@@ -1,7 +1,7 @@
 //! Memory of a training step.
 
 use super::attention::ScratchLengths;
-use super::{GROUP, Shapes, Tensor};
+use super::{Activations, GROUP, Shapes, Tensor};
 use crate::engine::TrainEngine;
 use crate::linear::{self, Layout, Matrix};
 use crate::model::{self, Config, Kept, Model, ModelError, Pattern, Tape, cut, enough};
@@ -54,6 +54,8 @@ pub struct Needs {
     pub model: model::Needs,
     /// Length of [`Memory::floats`].
     pub floats: usize,
+    /// Length of [`Memory::kept`].
+    pub kept: usize,
     /// Length of [`Memory::bytes`].
     pub bytes: usize,
     /// Length of [`Memory::ints`].
@@ -69,6 +71,8 @@ pub struct Memory<'w> {
     pub model: model::Memory<'w>,
     /// Values of layers for the backward pass, gradients, logits.
     pub floats: &'w mut [f32],
+    /// Values of layers in fewer bits ([`Activations`]).
+    pub kept: &'w mut [u8],
     /// Codes of gradients.
     pub bytes: &'w mut [i8],
     /// Exponents and partial sums.
@@ -81,12 +85,17 @@ pub struct Memory<'w> {
 #[derive(Clone, Copy)]
 pub(super) struct Lengths {
     layers: usize,
+    activations: Activations,
+    /// Number of layers whose inputs are kept as floats at the same time.
+    inputs: usize,
     /// Values of the residual of all rows.
     input: usize,
     queries: usize,
     hidden: usize,
-    /// Number of layers whose tapes are kept at the same time.
+    /// Number of layers whose tapes are kept as floats at the same time.
     tapes: usize,
+    /// Number of layers that are kept in fewer bits at the same time.
+    packed: usize,
     gradients: usize,
     logits: usize,
     rows: usize,
@@ -98,7 +107,12 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    pub(super) fn of(config: &Config, length: usize, rows: usize, recompute: bool) -> Self {
+    pub(super) fn of(
+        config: &Config,
+        (length, rows): (usize, usize),
+        (recompute, activations): (bool, Activations),
+    ) -> Self {
+        let is_packed = activations != Activations::F32;
         let widest = config.widest().max(config.kv_width());
         let all = rows.saturating_mul(widest);
         let group = length.min(GROUP);
@@ -108,10 +122,24 @@ impl Lengths {
         let attention = ScratchLengths::of(length, config.head);
         Self {
             layers: config.layers,
+            activations,
+            // A layer that is computed again is computed from the input itself.
+            inputs: match is_packed && !recompute {
+                true => 1,
+                false => config.layers,
+            },
             input: rows.saturating_mul(config.width),
             queries: rows.saturating_mul(config.query_width()),
             hidden: rows.saturating_mul(config.hidden),
-            tapes: if recompute { 1 } else { config.layers },
+            tapes: match is_packed || recompute {
+                true => 1,
+                false => config.layers,
+            },
+            packed: match (is_packed, recompute) {
+                (false, _) => 0,
+                (true, true) => 1,
+                (true, false) => config.layers,
+            },
             gradients: all,
             logits,
             rows,
@@ -133,9 +161,30 @@ impl Lengths {
         rows.saturating_add(self.input)
     }
 
+    /// Returns the lengths of the vectors of a layer's input and tape.
+    const fn vectors(&self) -> [usize; 6] {
+        [
+            self.input,
+            self.queries,
+            self.queries,
+            self.input,
+            self.hidden,
+            self.hidden,
+        ]
+    }
+
+    /// Returns the bytes of a layer in fewer bits.
+    fn layer_bytes(&self) -> usize {
+        let bytes = |values| self.activations.bytes(values, self.rows);
+        self.vectors()
+            .into_iter()
+            .map(bytes)
+            .fold(0, usize::saturating_add)
+    }
+
     fn floats(&self) -> usize {
         [
-            self.input.saturating_mul(self.layers),
+            self.input.saturating_mul(self.inputs),
             self.tape().saturating_mul(self.tapes),
             self.input,
             self.gradients.saturating_mul(2),
@@ -151,7 +200,7 @@ impl Lengths {
 
 impl Needs {
     /// Returns the memory that steps of `rows` rows need on an engine, for sequences of `length` rows each. With
-    /// `recompute`, layers' forward passes are computed twice, and only their inputs are kept. O(layers).
+    /// `recompute`, layers' forward passes are computed twice, and only their inputs are kept, as floats. O(layers).
     ///
     /// # Errors
     /// [`ModelError::TooLarge`]; [`ModelError::Weights`] for codes that are not the model's.
@@ -160,7 +209,7 @@ impl Needs {
         model: &Model<'_, '_>,
         transposed: &Transposed<'_>,
         (length, rows): (usize, usize),
-        recompute: bool,
+        (recompute, activations): (bool, Activations),
     ) -> Result<Self, ModelError> {
         let config = model.config();
         let context = u32::try_from(length).map_err(|_| ModelError::TooLarge)?;
@@ -170,11 +219,12 @@ impl Needs {
             let layer = transposed.layer(&shapes, &tensor)?;
             needs.words = needs.words.max(engine.product_scratch_len(layer.weights()));
         }
-        let lengths = Lengths::of(config, length, rows, recompute);
+        let lengths = Lengths::of(config, (length, rows), (recompute, activations));
         let attention = &lengths.attention;
         let found = Self {
             model: needs,
             floats: lengths.floats(),
+            kept: lengths.layer_bytes().saturating_mul(lengths.packed),
             bytes: lengths
                 .codes
                 .saturating_mul(2)
@@ -185,7 +235,13 @@ impl Needs {
                 .saturating_add(attention.ints),
             longs: attention.longs,
         };
-        let all = [found.floats, found.bytes, found.ints, found.longs];
+        let all = [
+            found.floats,
+            found.kept,
+            found.bytes,
+            found.ints,
+            found.longs,
+        ];
         match all.contains(&usize::MAX) {
             true => Err(ModelError::TooLarge),
             false => Ok(found),
@@ -197,6 +253,7 @@ impl Needs {
         self.model
             .total_bytes()
             .saturating_add(self.floats.saturating_mul(4))
+            .saturating_add(self.kept)
             .saturating_add(self.bytes)
             .saturating_add(self.ints.saturating_mul(4))
             .saturating_add(self.longs.saturating_mul(8))
@@ -232,6 +289,7 @@ pub(super) struct BackwardMemory<'w> {
     lengths: Lengths,
     inputs: &'w mut [f32],
     tapes: &'w mut [f32],
+    kept: &'w mut [u8],
     /// Gradients of the residual.
     pub(super) dx: &'w mut [f32],
     pub(super) work: BackwardBuffers<'w>,
@@ -255,7 +313,7 @@ pub(super) struct BackwardBuffers<'w> {
 impl<'w> BackwardMemory<'w> {
     pub(super) fn cut(
         lengths: Lengths,
-        floats: &'w mut [f32],
+        (floats, kept): (&'w mut [f32], &'w mut [u8]),
         bytes: &'w mut [i8],
         ints: &'w mut [i32],
         longs: &'w mut [i64],
@@ -264,8 +322,9 @@ impl<'w> BackwardMemory<'w> {
         let attention = &lengths.attention;
         Self {
             lengths,
-            inputs: cut(&mut floats, lengths.input.saturating_mul(lengths.layers)),
+            inputs: cut(&mut floats, lengths.input.saturating_mul(lengths.inputs)),
             tapes: cut(&mut floats, lengths.tape().saturating_mul(lengths.tapes)),
+            kept,
             dx: cut(&mut floats, lengths.input),
             work: BackwardBuffers {
                 a: cut(&mut floats, lengths.gradients),
@@ -298,7 +357,8 @@ impl<'w> BackwardMemory<'w> {
         &mut BackwardBuffers<'w>,
     ) {
         let lengths = &self.lengths;
-        let input = layer.wrapping_mul(lengths.input);
+        let place = if lengths.inputs > 1 { layer } else { 0 };
+        let input = place.wrapping_mul(lengths.input);
         let input = self.inputs.get_mut(input..).unwrap_or_default();
         let place = if lengths.tapes > 1 { layer } else { 0 };
         let mut rest = self
@@ -316,9 +376,58 @@ impl<'w> BackwardMemory<'w> {
         (input, tape, self.dx, &mut self.work)
     }
 
-    /// Returns true if the tapes of all layers are kept.
-    pub(super) const fn keeps_all(&self) -> bool {
-        self.lengths.tapes >= self.lengths.layers
+    /// Keeps a layer's input and tape in fewer bits, so that the next one may use their memory.
+    pub(super) fn pack(&mut self, layer: usize) {
+        self.each_vector(layer, |activations, rows, values, bytes| {
+            activations.pack(values, rows, bytes);
+        });
+    }
+
+    /// Restores a layer's input and tape.
+    pub(super) fn unpack(&mut self, layer: usize) {
+        self.each_vector(layer, |activations, rows, values, bytes| {
+            activations.unpack(bytes, rows, values);
+        });
+    }
+
+    fn each_vector(
+        &mut self,
+        layer: usize,
+        each: impl Fn(Activations, usize, &mut [f32], &mut [u8]),
+    ) {
+        let lengths = self.lengths;
+        if lengths.packed == 0 {
+            return;
+        }
+        let place = if lengths.packed > 1 { layer } else { 0 };
+        let kept = core::mem::take(&mut self.kept);
+        let first = place.wrapping_mul(lengths.layer_bytes());
+        let mut bytes = kept.get_mut(first..).unwrap_or_default();
+        let (input, tape, ..) = self.layer(layer);
+        let vectors = [
+            input,
+            tape.queries,
+            tape.attended,
+            tape.middle,
+            tape.gate,
+            tape.up,
+        ];
+        for values in vectors {
+            let len = lengths.activations.bytes(values.len(), lengths.rows);
+            each(
+                lengths.activations,
+                lengths.rows,
+                values,
+                cut(&mut bytes, len),
+            );
+        }
+        self.kept = kept;
+    }
+
+    /// Returns true if the backward pass computes layers again.
+    pub(super) const fn computes_again(&self) -> bool {
+        let lengths = &self.lengths;
+        lengths.tapes < lengths.layers && lengths.packed < lengths.layers
     }
 }
 
@@ -329,6 +438,11 @@ pub(super) const fn check(memory: &Memory<'_>, needs: &Needs) -> Result<(), Mode
             "a training step's floats",
             needs.floats,
             memory.floats.len(),
+        ),
+        (
+            "a training step's kept bytes",
+            needs.kept,
+            memory.kept.len(),
         ),
         ("a training step's bytes", needs.bytes, memory.bytes.len()),
         ("a training step's ints", needs.ints, memory.ints.len()),

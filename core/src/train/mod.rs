@@ -22,8 +22,8 @@
 //!    as fl(residual + norm). Those of sub-norms and of the last norm are passed on directly.
 //! 8. **Look-up in the embedding**: each row's gradient is rounded once to units of 2 to the power of
 //!    [`WEIGHT_FLOOR`], and added to the head's sums.
-//! 9. **Update**: [`AdamW`], [`Schedule`]; with less memory, [`AdamW::update_lean`]. **Codes**: [`ternary`],
-//!    [`row_codes`].
+//! 9. **Update**: [`AdamW`], [`Schedule`]; with less memory, [`AdamW::update_lean`], and second moments as
+//!    [`factored()`]. **Codes**: [`ternary`], [`row_codes`].
 //!
 //! An exponent above its ceiling, a number that is not finite, or a term too large for its units ends the step with a
 //! [`Fault`] that names tensor and layer. Exponents have floors, without which sums would not fit 64 bits.
@@ -31,7 +31,9 @@
 mod attention;
 mod backward;
 mod codes;
+mod factored;
 mod gate;
+mod kept;
 mod lean;
 mod linear;
 mod loss;
@@ -50,8 +52,10 @@ pub use attention::{
     ScratchLengths as AttentionLengths,
 };
 pub use codes::{LEAST_SCALE, row_codes, ternary, transpose};
+pub use factored::{FACTORED_COLUMNS, factor_mean, factored};
 pub use gate::gate;
-pub use lean::{LEAN_BLOCK, LeanBlock, lean_codes, lean_weights};
+pub use kept::Activations;
+pub use lean::{LEAN_BLOCK, LeanBlock, LeanSecond, lean_codes, lean_weights};
 pub use linear::{GROUP, Inputs, accumulate, quantize};
 pub use loss::loss;
 pub use memory::{Memory, Needs, Transposed};

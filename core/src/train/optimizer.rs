@@ -85,6 +85,9 @@ impl AdamW {
     /// ((m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)). g is already limited: fl([`gradient`] · [`Update::clip`]). 1 − βᵗ
     /// is computed in f64 and rounded to f32; 1 − β is computed in f32. O(n).
     ///
+    /// With β₂ = 1 second moments are not changed: for those that [`factored`](super::factored()) computes. The powers
+    /// are those of the β₂ of the factors.
+    ///
     /// `root` is the square root, rounded once: [`sqrt_f32`], or a processor's own.
     #[inline(always)]
     pub fn update(

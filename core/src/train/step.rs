@@ -4,7 +4,7 @@
 use super::WEIGHT_FLOOR;
 use super::backward::Backward;
 use super::memory::{BackwardMemory, Lengths, Transposed, check};
-use super::{ATTENTION_GROUPS, GROUP, Memory, Needs, Shapes, SoftTargets, Tensor};
+use super::{ATTENTION_GROUPS, Activations, GROUP, Memory, Needs, Shapes, SoftTargets, Tensor};
 use crate::engine::TrainEngine;
 use crate::model::{
     Architecture, Cache, CacheType, Model, ModelError, Pass, Pattern, Place, Sequence, Span, Stage,
@@ -24,6 +24,8 @@ pub struct Batch<'b> {
     pub length: usize,
     /// True to compute layers' forward passes twice and keep only their inputs. The bits are the same.
     pub recompute: bool,
+    /// How inputs and values of layers are kept. It changes the gradients.
+    pub activations: Activations,
 }
 
 error_enum! {
@@ -70,7 +72,9 @@ pub trait GradientSums {
 
 impl GradientSums for [i64] {
     fn of(&mut self, tensor: &Tensor) -> &mut [i64] {
-        tensor.of_mut(self)
+        let rest = self.get_mut(tensor.first..).unwrap_or_default();
+        let length = tensor.len().min(rest.len());
+        rest.get_mut(..length).unwrap_or_default()
     }
 }
 
@@ -101,7 +105,8 @@ pub fn gradients<E: TrainEngine, S: GradientSums + ?Sized>(
     let config = model.config();
     let (rows, length) = (batch.tokens.len(), batch.length);
     refuse((model, transposed), batch, cache, sums)?;
-    let needs = Needs::of(engine, model, transposed, (length, rows), batch.recompute)?;
+    let kept = (batch.recompute, batch.activations);
+    let needs = Needs::of(engine, model, transposed, (length, rows), kept)?;
     check(memory, &needs)?;
     let span = Span::new(Pattern::FULL, length as u32);
     let (places, mut vectors, work) = Vectors::cut(model, span, rows, &mut memory.model);
@@ -122,10 +127,10 @@ pub fn gradients<E: TrainEngine, S: GradientSums + ?Sized>(
         }
         found.extend(sequence, position as u32, cache)?;
     }
-    let lengths = Lengths::of(config, length, rows, batch.recompute);
+    let lengths = Lengths::of(config, (length, rows), kept);
     let mut room = BackwardMemory::cut(
         lengths,
-        memory.floats,
+        (memory.floats, memory.kept),
         memory.bytes,
         memory.ints,
         memory.longs,
@@ -142,6 +147,7 @@ pub fn gradients<E: TrainEngine, S: GradientSums + ?Sized>(
         let (input, mut tape, ..) = room.layer(index);
         copy(input, vectors.x);
         pass.layer((index, layer), (cache, sequences), &mut vectors, &mut tape)?;
+        room.pack(index);
     }
     if let Some(fault) = forward_fault(pass.places) {
         return Ok(Err(fault));
@@ -159,14 +165,16 @@ pub fn gradients<E: TrainEngine, S: GradientSums + ?Sized>(
         if backward.fault.is_some() {
             break;
         }
-        let all = room.keeps_all();
-        let (input, mut tape, dx, work) = room.layer(index);
-        if !all {
+        if room.computes_again() {
+            let (input, mut tape, ..) = room.layer(index);
             copy(vectors.x, input);
             backward
                 .pass
                 .layer((index, layer), (cache, sequences), &mut vectors, &mut tape)?;
+            room.pack(index);
         }
+        room.unpack(index);
+        let (input, mut tape, dx, work) = room.layer(index);
         let caches = (&*cache, &*sequences);
         backward.layer(
             (index, layer),

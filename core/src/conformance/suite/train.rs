@@ -7,7 +7,8 @@ use crate::number::root::sqrt_f32;
 use crate::number::{Random, counter};
 use crate::quant::activations::Norm;
 use crate::train::{
-    self, AdamW, Fall, GROUP, Inputs, LEAN_BLOCK, LeanBlock, Schedule, Update, WEIGHT_FLOOR,
+    self, AdamW, Fall, GROUP, Inputs, LEAN_BLOCK, LeanBlock, LeanSecond, Schedule, Update,
+    WEIGHT_FLOOR,
 };
 
 /// Numbers of rows into which values are divided.
@@ -139,7 +140,7 @@ fn lean() -> u64 {
                 weights: &mut codes,
                 exponent: &mut exponent,
                 first: &mut first,
-                second: &mut second,
+                second: LeanSecond::Codes(&mut second),
                 scales: &mut scales,
             };
             let own = (

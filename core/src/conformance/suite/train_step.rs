@@ -13,8 +13,8 @@ use crate::model::{
 use crate::number::Random;
 use crate::number::root::sqrt_f32;
 use crate::train::{
-    self, AdamW, Batch, GAIN_UNIT, Loss, Memory, Parameter, Shapes, Transposed, Update,
-    WEIGHT_FLOOR,
+    self, Activations, AdamW, Batch, GAIN_UNIT, Loss, Memory, Parameter, Shapes, Transposed,
+    Update, WEIGHT_FLOOR,
 };
 
 /// Number of values of all tensors.
@@ -180,6 +180,7 @@ fn gradients<E: TrainEngine>(
         soft: None,
         length: LENGTH,
         recompute: true,
+        activations: Activations::F32,
     };
     let mut memory = Memory {
         model: model::Memory {
@@ -191,6 +192,7 @@ fn gradients<E: TrainEngine>(
             words: &mut [0; 136],
         },
         floats: &mut [0.0; 8448],
+        kept: &mut [],
         bytes: &mut [0; 5248],
         ints: &mut [0; 704],
         longs: &mut [0; 516],

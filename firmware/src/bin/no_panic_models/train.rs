@@ -6,8 +6,8 @@ use tercet_core::number::root::sqrt_f32;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
     AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, LeanBlock, Needs, Parameter,
-    Schedule, Shapes, SoftTargets, Tensor, Update, accumulate, code, exponent, fixed, gate,
-    gradient, gradients, lean_codes, lean_weights, loss, norm, power_row, power_row_wide, quantize,
+    Schedule, Shapes, SoftTargets, Tensor, Update, accumulate, code, exponent, factor_mean,
+    factored, fixed, gate, gradient, gradients, lean_codes, lean_weights, loss, norm, power_row, power_row_wide, quantize,
     row_codes, soften, squares, ternary, transpose, unit,
 };
 
@@ -21,6 +21,8 @@ reach! {
     <Scalar as TrainEngine>::power_rows,
     <Scalar as TrainEngine>::weight_gradient,
     AdamW::clip,
+    each_column_factor,
+    each_row_factor,
     each_update,
     AttentionGradient::head_by::<PlainProducts>,
     AttentionGradient::sequences,
@@ -54,6 +56,8 @@ reach! {
     accumulate,
     code,
     exponent,
+    factor_mean,
+    each_factored,
     fixed,
     gate,
     gradient,
@@ -103,4 +107,22 @@ fn each_lean_update(
     draws: fn(usize) -> [u32; 4],
 ) {
     adamw.update_lean(sqrt_f32, update, (sums, 1.0), true, block, draws);
+}
+
+fn each_row_factor(adamw: &AdamW, update: &Update, sums: (&[i64], f32), factor: &mut f32) {
+    adamw.row_factor(update, sums, factor);
+}
+
+fn each_column_factor(
+    adamw: &AdamW,
+    update: &Update,
+    sums: (&[i64], f32),
+    place: (usize, usize),
+    factors: &mut [f32],
+) {
+    adamw.column_factors(update, sums, place, factors);
+}
+
+fn each_factored(row: f32, mean: f32, columns: &[f32], moments: &mut [f32]) {
+    factored(row, mean, columns, moments);
 }
