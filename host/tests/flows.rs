@@ -52,6 +52,8 @@ mod training_adapters;
 #[cfg(not(sanitized))]
 mod training_in_place;
 #[cfg(not(sanitized))]
+mod training_kept;
+#[cfg(not(sanitized))]
 mod training_savings;
 #[cfg(not(sanitized))]
 mod with_engine;

@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tercet_core::train::Activations;
 use tercet_host::TensorFile;
 use tercet_host::language::{Parameters, Vocabulary};
 use tercet_host::measure::Growth;
@@ -96,6 +97,11 @@ fn a_large_buffer_shows_and_training_takes_what_was_planned() {
             micro,
             recompute,
             lean,
+            factored: lean,
+            activations: match (parameters == long, recompute) {
+                (true, false) => Activations::Int8,
+                _ => Activations::F32,
+            },
             steps: 1,
             watch: Watch {
                 every: 1,
@@ -115,6 +121,7 @@ fn a_large_buffer_shows_and_training_takes_what_was_planned() {
             let model = planned(&whole, (workers, saves), None);
             let adapters = TrainOptions {
                 adapters: Some(4),
+                factored: false,
                 ..whole
             };
             planned(&adapters, (workers, saves), Some(&model));

@@ -14,8 +14,8 @@ use tercet_core::model::{
 };
 use tercet_core::number::Random;
 use tercet_core::train::{
-    self, AdamW, Batch, GAIN_UNIT, Memory, Needs, Parameter, Shapes, Tensor, Transposed, Update,
-    WEIGHT_FLOOR, transpose,
+    self, Activations, AdamW, Batch, GAIN_UNIT, Memory, Needs, Parameter, Shapes, Tensor,
+    Transposed, Update, WEIGHT_FLOOR, transpose,
 };
 use tercet_host::DType;
 use tercet_host::language::{Architecture, Parameters, tiny};
@@ -97,8 +97,16 @@ fn gradients(
         soft: None,
         length: LENGTH,
         recompute: false,
+        activations: Activations::F32,
     };
-    let needs = Needs::of(&engine, model, &transposed, (LENGTH, tokens.len()), false).unwrap();
+    let needs = Needs::of(
+        &engine,
+        model,
+        &transposed,
+        (LENGTH, tokens.len()),
+        (false, Activations::F32),
+    )
+    .unwrap();
     let mut memory = Memory {
         model: ModelMemory {
             places: &mut vec![Place::default(); needs.model.places],
@@ -109,6 +117,7 @@ fn gradients(
             words: &mut vec![1; needs.model.words],
         },
         floats: &mut vec![f32::NAN; needs.floats],
+        kept: &mut [],
         bytes: &mut vec![1; needs.bytes],
         ints: &mut vec![1; needs.ints],
         longs: &mut vec![1; needs.longs],

@@ -3,6 +3,7 @@
 use std::fs;
 
 use tercet_core::gguf::Reader;
+use tercet_core::train::Activations;
 use tercet_host::TensorFile;
 use tercet_host::language::Vocabulary;
 use tercet_host::parallel::Threads;
@@ -29,10 +30,17 @@ fn run(workers: usize, options: &TrainOptions) -> (Vec<StepReport>, Vec<u8>) {
 
 #[test]
 fn the_file_and_the_reports_are_those_of_complete_sums() {
-    for lean in [false, true] {
+    for (lean, factored, activations) in [
+        (false, false, Activations::F32),
+        (true, false, Activations::Bf16),
+        (false, true, Activations::Int8),
+        (true, true, Activations::F32),
+    ] {
         for recompute in [false, true] {
             let own = TrainOptions {
                 lean,
+                factored,
+                activations,
                 recompute,
                 ..in_place()
             };

@@ -24,6 +24,18 @@ pub enum Activations {
 }
 
 impl Activations {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::F32, Self::Bf16, Self::Int8];
+
+    /// Returns the name: `f32`, `bf16` or `int8`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+            Self::Int8 => "int8",
+        }
+    }
+
     /// Returns the bytes of `rows` rows of `values` values together; 0 for [`Activations::F32`], which needs no copy.
     pub(super) const fn bytes(self, values: usize, rows: usize) -> usize {
         match self {

@@ -127,3 +127,39 @@ fn activations_in_a_file_fit_where_they_would_not_in_memory() {
     let no_folder = folder.fails(&[&common[..], &no_folder].concat());
     assert!(no_folder.contains("text.txt: cannot create"), "{no_folder}");
 }
+
+#[test]
+fn moments_and_activations_take_less_when_they_are_kept_in_fewer_numbers() {
+    let folder = folder();
+    folder.ok(&arguments("all.gguf", &[]));
+    let own = ["--factored", "--activations", "int8"];
+    folder.ok(&arguments("fewer.gguf", &own));
+    let parts = [&own[..], &["--accumulate", "4", "--threads", "2"]].concat();
+    folder.ok(&arguments("parts.gguf", &parts));
+    let fewer = bytes(&folder, "fewer.gguf");
+    assert!(fewer == bytes(&folder, "parts.gguf"));
+    assert!(fewer != bytes(&folder, "all.gguf"));
+    // Four layers: what one of them takes while it is computed does not shrink.
+    let shape = ["--context", "64", "--preset", "tiny"];
+    let plan = |own: &[&str]| -> Value {
+        let plan = [&["train", "text.txt", "--plan", "--json"], &shape[..], own].concat();
+        folder.json(&plan)
+    };
+    let (all, fewer) = (plan(&[]), plan(&own));
+    let share = |part: &str| fewer[part].as_f64().unwrap() / all[part].as_f64().unwrap();
+    assert!(share("moments") < 0.52, "{all} {fewer}");
+    assert!(share("activations") < 0.8, "{all} {fewer}");
+    let table = [&["train", "text.txt", "--plan"], &shape[..], &own].concat();
+    let table = folder.ok(&table);
+    for what in ["f32, the second by rows and columns", "at a time, in int8"] {
+        assert!(table.contains(what), "{table}");
+    }
+    let table = folder.ok(&[&["train", "text.txt", "--plan"], &shape[..]].concat());
+    for way in ["with --factored", "with --activations int8"] {
+        assert!(table.contains(way), "{table}");
+    }
+    let both = ["--from", "all.gguf", "--adapters", "2", "--factored"];
+    let refused = folder.run(&arguments("no.gguf", &both));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("--factored"), "{refused:?}");
+}

@@ -53,9 +53,10 @@ fn pairs(config: &Config, rank: usize) -> (Vec<Pair>, usize) {
 }
 
 impl Adapters {
-    /// Returns the number of trained values for a rank. O(layers).
-    pub(super) fn values(config: &Config, rank: usize) -> usize {
-        pairs(config, rank).1
+    /// Returns the trained tensors for a rank, in order. O(layers).
+    pub(super) fn shapes(config: &Config, rank: usize) -> Vec<Tensor> {
+        let pairs = pairs(config, rank).0;
+        pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect()
     }
 
     /// Returns adapters that change nothing yet, and their values: B is 0, and A has uniform draws of the seed with a

@@ -5,7 +5,8 @@ use std::path::Path;
 use tercet_core::conformance::Digest;
 use tercet_core::train::LEAN_BLOCK;
 
-use super::latent::{Moments, Weights};
+use super::latent::Weights;
+use super::moments::{First, Moments, Second};
 use super::state::State;
 use super::watch::{Best, Watched};
 use crate::file::output::Output;
@@ -19,8 +20,10 @@ const FORMAT: &str = "tercet training 2";
 const WEIGHTS: [&str; 2] = ["weights", "exponents"];
 /// Those at the evaluation with the least cost, if a run keeps them.
 const BEST: [&str; 2] = ["best_weights", "best_exponents"];
-/// The moments, and their scales if they are codes.
-const MOMENTS: [&str; 3] = ["first_moments", "second_moments", "moment_scales"];
+/// The first moments, and the scales of all if they are codes.
+const FIRST: [&str; 2] = ["first_moments", "moment_scales"];
+/// The second moments, or their factors.
+const SECOND: [&str; 2] = ["second_moments", "second_factors"];
 
 /// A tensor of the file.
 type Part = (&'static str, DType, Vec<u8>);
@@ -40,22 +43,24 @@ fn of_weights([codes, exponents]: [&'static str; 2], weights: &Weights) -> Vec<P
 }
 
 fn of_moments(moments: &Moments) -> Vec<Part> {
-    let [first, second, scales] = MOMENTS;
-    match moments {
-        Moments::Full(m, v) => vec![
-            (first, DType::F32, bytes(m, f32::to_le_bytes)),
-            (second, DType::F32, bytes(v, f32::to_le_bytes)),
-        ],
-        Moments::Lean(m, v, own) => vec![
-            (first, DType::I8, bytes(m, i8::to_le_bytes)),
-            (second, DType::U8, v.clone()),
-            (
-                scales,
-                DType::F32,
-                bytes(own.as_flattened(), f32::to_le_bytes),
-            ),
-        ],
-    }
+    let ([first, scales], [second, factors]) = (FIRST, SECOND);
+    let (of_first, of_scales) = match &moments.first {
+        First::Full(m) => ((first, DType::F32, bytes(m, f32::to_le_bytes)), None),
+        First::Lean(m, own) => {
+            let own = bytes(own.as_flattened(), f32::to_le_bytes);
+            let first = (first, DType::I8, bytes(m, i8::to_le_bytes));
+            (first, Some((scales, DType::F32, own)))
+        }
+    };
+    let of_second = match &moments.second {
+        Second::Full(v) => (second, DType::F32, bytes(v, f32::to_le_bytes)),
+        Second::Lean(v) => (second, DType::U8, v.clone()),
+        Second::Factored(own) => {
+            let own = bytes(&own.values, f32::to_le_bytes);
+            (factors, DType::F32, own)
+        }
+    };
+    [of_first, of_second].into_iter().chain(of_scales).collect()
 }
 
 /// Writes the state of a run, completely or not at all. `origin` identifies the run: names and values, all of which
@@ -170,21 +175,26 @@ pub(super) fn read(
         })
     };
     let own = weights(WEIGHTS)?;
-    let [first, second, scales] = MOMENTS;
-    let moments = match &state.moments {
-        Moments::Full(..) => Moments::Full(
-            floats(tensor(first, DType::F32, count)?),
-            floats(tensor(second, DType::F32, count)?),
-        ),
-        Moments::Lean(..) => Moments::Lean(
+    let ([first, scales], [second, factors]) = (FIRST, SECOND);
+    let first = match &state.moments.first {
+        First::Full(_) => First::Full(floats(tensor(first, DType::F32, count)?)),
+        First::Lean(..) => First::Lean(
             values(tensor(first, DType::I8, count)?, i8::from_le_bytes),
-            tensor(second, DType::U8, count)?.to_vec(),
             values(tensor(scales, DType::F32, 2 * blocks)?, f32::from_le_bytes)
                 .as_chunks()
                 .0
                 .to_vec(),
         ),
     };
+    let second = match &state.moments.second {
+        Second::Full(_) => Second::Full(floats(tensor(second, DType::F32, count)?)),
+        Second::Lean(_) => Second::Lean(tensor(second, DType::U8, count)?.to_vec()),
+        Second::Factored(own) => {
+            let found = tensor(factors, DType::F32, own.values.len())?;
+            Second::Factored(own.with(floats(found)))
+        }
+    };
+    let moments = Moments { first, second };
     let kept = model.get(BEST[0]).map(|_| weights(BEST)).transpose()?;
     let metadata: Vec<(String, String)> = model
         .metadata()
@@ -193,7 +203,9 @@ pub(super) fn read(
         .cloned()
         .collect();
     // In the order in which they were written.
-    let names = WEIGHTS.into_iter().chain(MOMENTS).chain(BEST);
+    let [first, scales] = FIRST;
+    let names = [first].into_iter().chain(SECOND).chain([scales]);
+    let names = WEIGHTS.into_iter().chain(names).chain(BEST);
     let read = names
         .filter_map(|name| model.get(name))
         .map(|tensor| tensor.bytes);

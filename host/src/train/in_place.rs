@@ -6,7 +6,8 @@ use tercet_core::model::Config;
 use tercet_core::train::{GradientSums, Parameter, Shapes, Tensor, squares};
 
 use super::adapters::Adapters;
-use super::latent::{Moments, Step, Weights};
+use super::latent::{Step, Weights};
+use super::moments::Moments;
 use super::state::unit_of;
 
 /// A step that updates each tensor as soon as its gradients are complete. Its sums are those of the embedding, which

@@ -2,14 +2,16 @@
 
 use rayon::prelude::*;
 use tercet_core::number::counter;
-use tercet_core::train::{AdamW, LEAN_BLOCK, LeanBlock, Tensor, Update, lean_codes, lean_weights};
+use tercet_core::train::{
+    AdamW, LEAN_BLOCK, LeanBlock, LeanSecond, Tensor, Update, lean_codes, lean_weights,
+};
+
+use super::moments::{First, Moments, Scales, TensorSecond};
 
 /// The random stream for rounding.
 const ROUNDING: u32 = 4;
 /// Weights that a thread updates at a time.
 const PIECE: usize = 1 << 14;
-/// Scales of a block's moments.
-type Scales = [f32; 2];
 
 /// Weights of a run, in a file's order. A tensor's are whole blocks: its rows divide into ternary blocks of 256.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,40 +100,6 @@ impl Weights {
     }
 }
 
-/// Moments of gradients, in the form of the weights.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Moments {
-    /// First and second.
-    Full(Vec<f32>, Vec<f32>),
-    /// First, second, and scales per block.
-    Lean(Vec<i8>, Vec<u8>, Vec<Scales>),
-}
-
-impl Moments {
-    /// Returns moments of 0.
-    pub(super) fn new(values: usize, lean: bool) -> Self {
-        match lean {
-            false => Self::Full(vec![0.0; values], vec![0.0; values]),
-            true => Self::Lean(
-                vec![0; values],
-                vec![0; values],
-                vec![[0.0; 2]; values.div_ceil(LEAN_BLOCK)],
-            ),
-        }
-    }
-
-    /// Returns the bytes of those of so many weights.
-    pub(super) const fn bytes(values: usize, lean: bool) -> usize {
-        let blocks = values.div_ceil(LEAN_BLOCK);
-        match lean {
-            false => values.saturating_mul(2 * size_of::<f32>()),
-            true => values
-                .saturating_mul(2)
-                .saturating_add(blocks.saturating_mul(size_of::<Scales>())),
-        }
-    }
-}
-
 /// An update of tensors, the same for all of a step.
 pub(super) struct Step {
     pub(super) adamw: AdamW,
@@ -153,48 +121,86 @@ impl Step {
         // The processor's square root is rounded like core's.
         let (adamw, update, root) = (&self.adamw, &self.update, f32::sqrt);
         let values = weights.len() as u64;
-        match (weights, moments) {
-            (Weights::Full(weights), Moments::Full(first, second)) => {
-                let first = tensor.of_mut(first).par_chunks_mut(PIECE);
-                let second = tensor.of_mut(second).par_chunks_mut(PIECE);
+        // Every weight of every step has its own draw.
+        let draws = |index: usize| {
+            let place = tensor.first + index * LEAN_BLOCK;
+            let place = self.step.wrapping_mul(values).wrapping_add(place as u64);
+            move |at: usize| counter(self.seed, ROUNDING, place + at as u64)
+        };
+        let second = moments.second.of(tensor, self, (sums, unit));
+        let (blocks, least) = (tensor.first / LEAN_BLOCK, PIECE / LEAN_BLOCK);
+        match (weights, &mut moments.first, second) {
+            (Weights::Full(weights), First::Full(first), TensorSecond::Full(second)) => tensor
+                .of_mut(weights)
+                .par_chunks_mut(PIECE)
+                .zip(sums.par_chunks(PIECE))
+                .zip(tensor.of_mut(first).par_chunks_mut(PIECE))
+                .zip(second.par_chunks_mut(PIECE))
+                .for_each(|(((weights, sums), first), second)| {
+                    let moments = (first, second);
+                    adamw.update(root, update, (sums, unit), decays, weights, moments);
+                }),
+            (Weights::Full(weights), First::Full(first), TensorSecond::Factored(factors)) => {
+                let given = AdamW {
+                    beta2: 1.0,
+                    ..*adamw
+                };
                 tensor
                     .of_mut(weights)
-                    .par_chunks_mut(PIECE)
-                    .zip(sums.par_chunks(PIECE))
-                    .zip(first.zip(second))
-                    .for_each(|((weights, sums), moments)| {
-                        adamw.update(root, update, (sums, unit), decays, weights, moments);
+                    .par_chunks_mut(LEAN_BLOCK)
+                    .zip(sums.par_chunks(LEAN_BLOCK))
+                    .zip(tensor.of_mut(first).par_chunks_mut(LEAN_BLOCK))
+                    .enumerate()
+                    .with_min_len(least)
+                    .for_each(|(index, ((weights, sums), first))| {
+                        let mut second = factors.block(index);
+                        let moments = (first, &mut second[..weights.len()]);
+                        given.update(root, update, (sums, unit), decays, weights, moments);
                     });
             }
-            (Weights::Lean(codes, exponents), Moments::Lean(first, second, scales)) => {
-                let blocks = tensor.first / LEAN_BLOCK;
-                let codes = tensor.of_mut(codes).par_chunks_mut(LEAN_BLOCK);
-                let first = tensor.of_mut(first).par_chunks_mut(LEAN_BLOCK);
-                let second = tensor.of_mut(second).par_chunks_mut(LEAN_BLOCK);
-                codes
+            (Weights::Lean(codes, exponents), First::Lean(first, scales), second) => {
+                let parts = tensor
+                    .of_mut(codes)
+                    .par_chunks_mut(LEAN_BLOCK)
                     .zip(&mut exponents[blocks..])
-                    .zip(first.zip(second))
+                    .zip(tensor.of_mut(first).par_chunks_mut(LEAN_BLOCK))
                     .zip(&mut scales[blocks..])
-                    .zip(sums.par_chunks(LEAN_BLOCK))
-                    .enumerate()
-                    .with_min_len(PIECE / LEAN_BLOCK)
-                    .for_each(|(index, parts)| {
-                        let ((((weights, exponent), (first, second)), scales), sums) = parts;
-                        let block = LeanBlock {
-                            weights,
-                            exponent,
-                            first,
-                            second,
-                            scales,
-                        };
-                        // Every weight of every step has its own draw.
-                        let place = tensor.first + index * LEAN_BLOCK;
-                        let place = self.step.wrapping_mul(values).wrapping_add(place as u64);
-                        let draws = |at: usize| counter(self.seed, ROUNDING, place + at as u64);
-                        adamw.update_lean(root, update, (sums, unit), decays, block, draws);
-                    });
+                    .zip(sums.par_chunks(LEAN_BLOCK));
+                let take = |index: usize, parts: LeanParts<'_>, second: LeanSecond<'_>| {
+                    let ((((weights, exponent), first), scales), sums) = parts;
+                    let block = LeanBlock {
+                        weights,
+                        exponent,
+                        first,
+                        second,
+                        scales,
+                    };
+                    adamw.update_lean(root, update, (sums, unit), decays, block, draws(index));
+                };
+                match second {
+                    TensorSecond::Lean(second) => parts
+                        .zip(second.par_chunks_mut(LEAN_BLOCK))
+                        .enumerate()
+                        .with_min_len(least)
+                        .for_each(|(index, (parts, second))| {
+                            take(index, parts, LeanSecond::Codes(second));
+                        }),
+                    TensorSecond::Factored(factors) => parts
+                        .enumerate()
+                        .with_min_len(least)
+                        .for_each(|(index, parts)| {
+                            take(index, parts, LeanSecond::New(&factors.block(index)));
+                        }),
+                    TensorSecond::Full(_) => unreachable!("moments have the form of the weights"),
+                }
             }
             _ => unreachable!("moments have the form of the weights"),
         }
     }
 }
+
+/// A block's codes of weights, their exponent, codes of first moments, scales, and sums of gradients.
+type LeanParts<'p> = (
+    (((&'p mut [i16], &'p mut i8), &'p mut [i8]), &'p mut Scales),
+    &'p [i64],
+);

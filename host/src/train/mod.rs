@@ -41,6 +41,7 @@ mod from;
 mod image;
 mod in_place;
 mod latent;
+mod moments;
 mod offload;
 mod options;
 mod plan;

@@ -1,4 +1,4 @@
-//! Floats of a backward pass in a mapped file, so that the system may keep them there.
+//! Memory of a backward pass in mapped files, so that the system may keep it there.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,18 @@ use memmap2::MmapMut;
 use crate::Error;
 use crate::file::live::Temporary;
 
-/// Floats in memory, or in a file of their own.
+/// Floats or bytes in memory, or in a file of their own.
 #[derive(Debug)]
-pub(super) enum Floats {
-    Memory(Vec<f32>),
+pub(super) enum Offloaded<T> {
+    Memory(Vec<T>),
     Mapped(Mapped),
 }
+
+/// A number for which every pattern of bits is a value, and whose alignment divides that of a page.
+pub(super) trait Value: Copy + Default {}
+
+impl Value for f32 {}
+impl Value for u8 {}
 
 /// A temporary file in a folder, which is removed with it.
 #[derive(Debug)]
@@ -23,23 +29,25 @@ pub(super) struct Mapped {
     map: Option<(MmapMut, Temporary)>,
 }
 
-impl Floats {
+impl<T: Value> Offloaded<T> {
     pub(super) const fn in_folder(folder: PathBuf) -> Self {
         Self::Mapped(Mapped { folder, map: None })
     }
 
-    /// Returns `len` floats with any content.
+    /// Returns `len` values with any content.
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub(super) fn of(&mut self, len: usize) -> Result<&mut [f32], Error> {
+    pub(super) fn of(&mut self, len: usize) -> Result<&mut [T], Error> {
         match self {
-            Self::Memory(floats) => {
-                floats.resize(len, 0.0);
-                Ok(floats)
+            Self::Memory(values) => {
+                values.resize(len, T::default());
+                Ok(values)
             }
+            // There are no files without bytes.
+            Self::Mapped(_) if len == 0 => Ok(&mut []),
             Self::Mapped(mapped) => {
-                let bytes = len.saturating_mul(size_of::<f32>());
+                let bytes = len.saturating_mul(size_of::<T>());
                 if mapped.map.as_ref().is_none_or(|(map, _)| map.len() < bytes) {
                     // First the old one's space.
                     mapped.map = None;
@@ -47,7 +55,7 @@ impl Floats {
                     mapped.map = Some(made.map_err(Error::io(&mapped.folder, "write"))?);
                 }
                 let map = mapped.map.as_mut().map(|(map, _)| &mut map[..bytes]);
-                Ok(floats(map.unwrap_or_default()))
+                Ok(values(map.unwrap_or_default()))
             }
         }
     }
@@ -63,17 +71,17 @@ fn map(folder: &Path, bytes: usize) -> io::Result<(MmapMut, Temporary)> {
         file.file(),
     )?;
     // SAFETY: the file is new, has a random name, and lives as long as the map, which alone uses it. Should another
-    // process write to it, floats have other values, and every pattern of bits is a float; should it be cut short, an
+    // process write to it, it has other values, and every pattern of bits is a value; should it be cut short, an
     // access faults (SIGBUS), which ends the process.
     let map = unsafe { MmapMut::map_mut(&*file.file()) }?;
     Ok((map, file))
 }
 
-/// Returns mapped bytes as floats.
+/// Returns mapped bytes as values.
 #[allow(unsafe_code)]
-fn floats(bytes: &mut [u8]) -> &mut [f32] {
-    // SAFETY: every pattern of bits is a float. A map begins at a page and its bytes are whole floats, so that the parts
-    // before and after the floats are empty.
-    let (_, floats, _) = unsafe { bytes.align_to_mut::<f32>() };
-    floats
+fn values<T: Value>(bytes: &mut [u8]) -> &mut [T] {
+    // SAFETY: every pattern of bits is a value. A map begins at a page and its bytes are whole values, so that the parts
+    // before and after the values are empty.
+    let (_, values, _) = unsafe { bytes.align_to_mut::<T>() };
+    values
 }

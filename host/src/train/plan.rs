@@ -214,7 +214,8 @@ impl Planner {
             rows: &self.rows,
         };
         let shape = (length, micro);
-        let room = Room::of(&engine, (model, &transposed), shape, options.recompute);
+        let kept = (options.recompute, options.activations);
+        let room = Room::of(&engine, (model, &transposed), shape, kept);
         let room = room.map_err(refuse)?;
         let shapes = Shapes::new(&self.config);
         let columns = shapes.iter().filter(|tensor| !tensor.part.is_gains());

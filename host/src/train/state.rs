@@ -16,7 +16,8 @@ use tercet_core::train::{
 use super::adapters::Adapters;
 use super::image::{Image, NAME};
 use super::in_place::{InPlace, Updated};
-use super::latent::{Moments, Step, Weights};
+use super::latent::{Step, Weights};
+use super::moments::{Form, Moments};
 use super::options::TrainOptions;
 use super::rule;
 use super::watch::Watched;
@@ -70,10 +71,13 @@ impl State {
     pub(super) fn of(config: &Config, model: Weights, options: &TrainOptions) -> Self {
         let (shapes, values) = (Shapes::new(config), model.len());
         let (adapters, weights, moments) = match options.adapters {
-            None => (None, model, Moments::new(values, options.lean)),
+            None => {
+                let tensors: Vec<Tensor> = shapes.iter().collect();
+                (None, model, Moments::new(&tensors, form(options)))
+            }
             Some(rank) => {
                 let (adapters, own) = Adapters::new(model, config, rank, options.seed);
-                let moments = Moments::new(own.len(), false);
+                let moments = Moments::new(&adapters.tensors(), form(options));
                 (Some(adapters), Weights::Full(own), moments)
             }
         };
@@ -96,7 +100,16 @@ impl State {
         let values = shapes.values();
         let scales = shapes.count().saturating_add(config.vocabulary);
         let (weights, adapters) = (Weights::bytes(values, lean), options.adapters);
-        let adapters = adapters.map(|rank| Adapters::values(config, rank));
+        let tensors = match adapters {
+            None => shapes.iter().collect(),
+            Some(rank) => Adapters::shapes(config, rank),
+        };
+        let adapters = adapters.map(|_| {
+            tensors
+                .iter()
+                .map(Tensor::len)
+                .fold(0, usize::saturating_add)
+        });
         StateBytes {
             weights,
             adapters: adapters.map_or(0, |own| {
@@ -104,10 +117,7 @@ impl State {
                 Weights::bytes(own, false).saturating_add(sums)
             }),
             trained: adapters.map_or(weights, |own| Weights::bytes(own, false)),
-            moments: match adapters {
-                Some(own) => Moments::bytes(own, false),
-                None => Moments::bytes(values, lean),
-            },
+            moments: Moments::bytes(&tensors, form(options)),
             transposed: values.saturating_add(scales.saturating_mul(float)),
         }
     }
@@ -329,6 +339,14 @@ pub(super) struct StateBytes {
     pub(super) moments: usize,
     /// Codes by columns, with their scales.
     pub(super) transposed: usize,
+}
+
+/// Returns how a run keeps moments. Those of adapters are few.
+const fn form(options: &TrainOptions) -> Form {
+    Form {
+        lean: options.lean && options.adapters.is_none(),
+        factored: options.factored,
+    }
 }
 
 /// Returns the value of a unit of a tensor's sums of so many targets.

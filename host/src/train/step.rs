@@ -179,6 +179,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
                         soft,
                         length,
                         recompute: options.recompute,
+                        activations: options.activations,
                     };
                     let model = (model, &transposed);
                     let added = match &in_place {

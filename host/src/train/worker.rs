@@ -8,10 +8,12 @@ use tercet_core::model::{
     Cache, CacheShape, CacheType, Codes, Memory as ModelMemory, Model, ModelError, Pattern, Place,
     Sequence,
 };
-use tercet_core::train::{Batch, Fault, GradientSums, Loss, Memory, Needs, Transposed, gradients};
+use tercet_core::train::{
+    Activations, Batch, Fault, GradientSums, Loss, Memory, Needs, Transposed, gradients,
+};
 
 use super::image::NAME;
-use super::offload::Floats;
+use super::offload::Offloaded;
 use crate::Error;
 use crate::engine::EngineError;
 
@@ -37,7 +39,8 @@ pub(super) struct Worker<E> {
     halves: Vec<i16>,
     model_longs: Vec<i64>,
     words: Vec<u32>,
-    floats: Floats,
+    floats: Offloaded<f32>,
+    kept: Offloaded<u8>,
     bytes: Vec<i8>,
     ints: Vec<i32>,
     longs: Vec<i64>,
@@ -70,7 +73,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
             halves: Vec::new(),
             model_longs: Vec::new(),
             words: Vec::new(),
-            floats: Floats::Memory(Vec::new()),
+            floats: Offloaded::Memory(Vec::new()),
+            kept: Offloaded::Memory(Vec::new()),
             bytes: Vec::new(),
             ints: Vec::new(),
             longs: Vec::new(),
@@ -79,7 +83,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
 
     /// Keeps the values of layers, and other floats of the backward pass, in a file in a folder.
     pub(super) fn offload(&mut self, folder: &Path) {
-        self.floats = Floats::in_folder(folder.to_owned());
+        self.floats = Offloaded::in_folder(folder.to_owned());
+        self.kept = Offloaded::in_folder(folder.to_owned());
     }
 
     /// Begins a step without gradients or loss.
@@ -103,7 +108,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
         let of_model = |error: ModelError| Error::unsupported(NAME.as_ref(), error);
         let rows = batch.tokens.len();
         let shape = (batch.length, rows / batch.length);
-        let room = Room::of(&self.engine, (model, transposed), shape, batch.recompute);
+        let kept = (batch.recompute, batch.activations);
+        let room = Room::of(&self.engine, (model, transposed), shape, kept);
         let room = room.map_err(of_model)?;
         self.room(&room);
         let (context, own) = (batch.length as u32, room.pages / shape.1.max(1));
@@ -129,6 +135,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>>> Worker<E> {
                 words: &mut self.words,
             },
             floats: self.floats.of(room.needs.floats)?,
+            kept: self.kept.of(room.needs.kept)?,
             bytes: &mut self.bytes,
             ints: &mut self.ints,
             longs: &mut self.longs,
@@ -182,13 +189,13 @@ impl Room {
         engine: &E,
         (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
         (length, sequences): (usize, usize),
-        recompute: bool,
+        kept: (bool, Activations),
     ) -> Result<Self, ModelError> {
         let rows = sequences.checked_mul(length).ok_or(ModelError::TooLarge)?;
         let context = u32::try_from(length).map_err(|_| ModelError::TooLarge)?;
         let own = Sequence::pages(Pattern::FULL, context, context);
         Ok(Self {
-            needs: Needs::of(engine, model, transposed, (length, rows), recompute)?,
+            needs: Needs::of(engine, model, transposed, (length, rows), kept)?,
             cache: CacheShape::new(model.config(), CacheType::Int8),
             pages: own.saturating_mul(sequences),
         })
@@ -207,9 +214,10 @@ impl Room {
             .saturating_mul(2)
     }
 
-    /// Returns the bytes of the floats that can be in a file ([`Worker::offload`]).
+    /// Returns the bytes that can be in files ([`Worker::offload`]).
     pub(super) const fn offloaded(&self) -> usize {
-        self.needs.floats.saturating_mul(size_of::<f32>())
+        let floats = self.needs.floats.saturating_mul(size_of::<f32>());
+        floats.saturating_add(self.needs.kept)
     }
 
     /// Returns the total size in bytes.

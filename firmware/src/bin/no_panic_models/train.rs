@@ -5,7 +5,7 @@ use tercet_core::model::attention::PlainProducts;
 use tercet_core::number::root::sqrt_f32;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
-    AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, LeanBlock, Needs, Parameter,
+    Activations, AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, LeanBlock, Needs, Parameter,
     Schedule, Shapes, SoftTargets, Tensor, Update, accumulate, code, exponent, factor_mean,
     factored, fixed, gate, gradient, gradients, lean_codes, lean_weights, loss, norm, power_row, power_row_wide, quantize,
     row_codes, soften, squares, ternary, transpose, unit,
@@ -20,6 +20,7 @@ reach! {
     <Scalar as TrainEngine>::power_planes,
     <Scalar as TrainEngine>::power_rows,
     <Scalar as TrainEngine>::weight_gradient,
+    Activations::name,
     AdamW::clip,
     each_column_factor,
     each_row_factor,

@@ -1,6 +1,7 @@
 //! `--plan` and `--find-batch`: the memory of a run, without the run.
 
 use serde::Serialize;
+use tercet_core::train::Activations;
 use tercet_host::measure::resident;
 use tercet_host::train::{MemoryPlan, TrainOptions};
 
@@ -46,7 +47,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let least = process + material.plan(&one, saves)?.total();
             if least as u64 > budget {
                 return Err(Failure::usage(format_args!(
-                    "--find-batch {budget}: parts of one sequence need {least} bytes; --lean, --recompute, a \
+                    "--find-batch {budget}: parts of one sequence need {least} bytes; --lean, --factored, --activations, \
+                     --recompute, a \
                      shorter --context, fewer --threads or a smaller --preset need less"
                 )));
             }
@@ -90,16 +92,19 @@ fn table(plan: &MemoryPlan, process: usize, options: &TrainOptions) -> String {
     let (sums, each_sums) = each(plan.sums);
     let (activations, each_activations) = each(plan.activations);
     let activations_for = format!(
-        "{each_activations}: a thread's {} at a time",
-        crate::format::counted(plan.micro as u64, "sequence")
+        "{each_activations}: a thread's {} at a time, in {}",
+        crate::format::counted(plan.micro as u64, "sequence"),
+        options.activations.name(),
     );
     let weights = match options.lean {
         false => "f32",
         true => "16 bits each",
     };
-    let moments = match options.lean && options.adapters.is_none() {
-        false => "AdamW's two, f32",
-        true => "AdamW's two, 8 bits each",
+    let moments = match (options.lean && options.adapters.is_none(), options.factored) {
+        (false, false) => "AdamW's two, f32",
+        (false, true) => "f32, the second by rows and columns",
+        (true, false) => "AdamW's two, 8 bits each",
+        (true, true) => "8 bits each, the second by rows and columns",
     };
     let sums_for = match options.is_in_place(workers) {
         false => format!("{each_sums}: a thread's gradients"),
@@ -186,8 +191,18 @@ fn less(
         lean: true,
         ..*options
     };
+    let factored = TrainOptions {
+        factored: options.adapters.is_none(),
+        ..*options
+    };
+    let fewer = TrainOptions {
+        activations: Activations::Int8,
+        ..*options
+    };
     let others = [
         ("--lean".to_owned(), lean(options)),
+        ("--factored".to_owned(), factored),
+        ("--activations int8".to_owned(), fewer),
         ("--recompute".to_owned(), twice(options)),
         ("--accumulate 1 --clip none".to_owned(), whole),
         (accumulate.clone(), one),
