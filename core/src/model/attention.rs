@@ -18,6 +18,7 @@
 //! with pages.
 
 use super::cache::{Cache, CacheType, PAGE, PageCodes, fp8_integer, part};
+use super::config::Pattern;
 use super::gate::steps;
 use super::memory::Place;
 use super::sequence::Sequence;
@@ -221,15 +222,27 @@ impl Ask<'_, '_, '_> {
                 let behind = at.saturating_add(sinks);
                 products.scores(kind, near, (keys, scales, behind), near_scores);
             }
-            for (t, score) in (first..).zip(scores) {
-                if t > self.p || !pattern.attends(self.p, t) {
-                    *score = f32::NEG_INFINITY;
-                    continue;
+            let Some((scores, later)) = scores.split_at_mut_checked(kept) else {
+                continue;
+            };
+            later.fill(f32::NEG_INFINITY);
+            if *pattern != Pattern::FULL {
+                for (t, score) in (first..).zip(scores.iter_mut()) {
+                    if !pattern.attends(self.p, t) {
+                        *score = f32::NEG_INFINITY;
+                        continue;
+                    }
+                    finite &= score.is_finite();
+                    if *score > largest {
+                        largest = *score;
+                    }
                 }
-                finite &= score.is_finite();
-                if *score > largest {
-                    largest = *score;
-                }
+                continue;
+            }
+            let (most, all_finite) = products.largest(scores);
+            finite &= all_finite;
+            if most > largest {
+                largest = most;
             }
         }
         (finite && largest.is_finite()).then_some(largest)
@@ -301,6 +314,19 @@ pub trait HeadProducts: Copy {
         for ((index, score), &own) in (first..).zip(scores).zip(scales) {
             *score = dot(kind, keys, index, query) * (scale * own);
         }
+    }
+
+    /// Returns the largest score, −∞ for none, and true if all scores are finite. O(positions).
+    #[inline(always)]
+    fn largest(self, scores: &[f32]) -> (f32, bool) {
+        let (mut largest, mut finite) = (f32::NEG_INFINITY, true);
+        for &score in scores {
+            finite &= score.is_finite();
+            if score > largest {
+                largest = score;
+            }
+        }
+        (largest, finite)
     }
 
     /// Replaces the scores of a page by the result of `weigh` for each p and its value's scale, and scores of −∞

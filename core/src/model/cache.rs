@@ -367,7 +367,7 @@ pub(super) fn fp8_integer(code: i8) -> i32 {
 }
 
 /// Returns `len` elements from `first` on; none if there are fewer.
-pub(super) fn part<T>(all: &[T], first: usize, len: usize) -> &[T] {
+pub(crate) fn part<T>(all: &[T], first: usize, len: usize) -> &[T] {
     all.get(first..)
         .and_then(|rest| rest.get(..len))
         .unwrap_or_default()

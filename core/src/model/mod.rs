@@ -98,6 +98,7 @@ mod view;
 mod weights;
 mod work;
 
+pub(crate) use cache::part;
 pub(crate) use layer::{Kept, Tape, add, copy};
 pub(crate) use memory::{Gates, Heads, Span, Vectors, cut, enough};
 pub(crate) use pass::Pass;

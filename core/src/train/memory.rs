@@ -96,7 +96,10 @@ pub(super) struct Lengths {
     tapes: usize,
     /// Number of layers that are kept in fewer bits at the same time.
     packed: usize,
+    /// Gradients of the input of any matrix.
     gradients: usize,
+    /// Those that are added to others, and those of queries.
+    others: usize,
     logits: usize,
     rows: usize,
     terms: usize,
@@ -141,6 +144,7 @@ impl Lengths {
                 (true, false) => config.layers,
             },
             gradients: all,
+            others: rows.saturating_mul(config.width.max(config.query_width())),
             logits,
             rows,
             terms: widest,
@@ -187,7 +191,8 @@ impl Lengths {
             self.input.saturating_mul(self.inputs),
             self.tape().saturating_mul(self.tapes),
             self.input,
-            self.gradients.saturating_mul(2),
+            self.gradients,
+            self.others,
             self.logits,
             self.rows,
             self.terms,
@@ -328,7 +333,7 @@ impl<'w> BackwardMemory<'w> {
             dx: cut(&mut floats, lengths.input),
             work: BackwardBuffers {
                 a: cut(&mut floats, lengths.gradients),
-                b: cut(&mut floats, lengths.gradients),
+                b: cut(&mut floats, lengths.others),
                 logits: cut(&mut floats, lengths.logits),
                 powers: cut(&mut floats, lengths.rows),
                 terms: cut(&mut floats, lengths.terms),

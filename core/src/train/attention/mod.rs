@@ -23,7 +23,7 @@ use super::linear::GROUP;
 use super::power::{self, ATTENTION_CEILING, ATTENTION_FLOOR, FREE_FLOOR, exponent, two_to};
 use super::rows::{each_row, each_row_mut};
 use crate::model::attention::{Attention, HeadProducts, MAX_HEAD};
-use crate::model::{PAGE, PageCodes};
+use crate::model::{PAGE, PageCodes, part};
 use crate::number::lanes::LANES;
 use crate::number::root::sqrt_f32;
 use crate::number::{Lanes, bits};
@@ -249,7 +249,7 @@ impl Head<'_, '_, '_, '_> {
         let powers = each_row(room.powers, padded).take(count);
         for (powers, weights) in powers.zip(each_row_mut(room.scores, padded)) {
             // Powers of later positions of the page are 0.
-            for (weight, &p) in weights.iter_mut().zip(powers).take(end) {
+            for (weight, &p) in weights.iter_mut().zip(part(powers, 0, end)) {
                 *weight = (p as i32 >> 9).min(32_767) as f32;
             }
         }
@@ -352,8 +352,8 @@ impl Head<'_, '_, '_, '_> {
             for (first, page) in self.pages(position) {
                 let (_, scales) = cache.keys(page, layer, self.kv);
                 let left = position.wrapping_sub(first).wrapping_add(1);
-                let scores = scores.get(first..).unwrap_or_default();
-                for (&score, &scale) in scores.iter().zip(scales).take(left) {
+                let scores = part(scores, first, left.min(PAGE as usize));
+                for (&score, &scale) in scores.iter().zip(scales) {
                     most = bits::magnitude(score * scale).max(most);
                 }
             }
@@ -368,9 +368,8 @@ impl Head<'_, '_, '_, '_> {
                 // Later positions of the page count 0 times.
                 codes.fill(0);
                 let left = position.wrapping_sub(first).wrapping_add(1);
-                let scores = scores.get(first..).unwrap_or_default();
-                let each = codes.iter_mut().zip(scores).zip(scales).take(left);
-                for ((code, &score), &scale) in each {
+                let scores = part(scores, first, left.min(PAGE as usize));
+                for ((code, &score), &scale) in codes.iter_mut().zip(scores).zip(scales) {
                     *code = power::code(score * scale, factor).into();
                 }
                 products.values(cache.shape().kind, codes, keys, 0, room.query);
@@ -411,7 +410,7 @@ impl Head<'_, '_, '_, '_> {
         room.by_key.fill(0);
         for (position, scores) in rows.clone().zip(each_row(room.scores, padded)) {
             let scale = scale_of(position);
-            let scores = scores.iter().take(end);
+            let scores = part(scores, 0, end);
             for (most, &score) in room.by_key.iter_mut().zip(scores) {
                 *most = (*most).max(bits::magnitude(score * scale) as i32);
             }
@@ -421,7 +420,8 @@ impl Head<'_, '_, '_, '_> {
         }
         for (position, scores) in rows.clone().zip(each_row_mut(room.scores, padded)) {
             let scale = scale_of(position);
-            for (score, &exponent) in scores.iter_mut().zip(room.by_key.iter()).take(end) {
+            let exponents = part(room.by_key, 0, end);
+            for (score, &exponent) in scores.iter_mut().zip(exponents) {
                 *score = power::code(*score * scale, two_to(-exponent)).into();
             }
         }

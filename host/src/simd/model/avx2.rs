@@ -67,6 +67,18 @@ impl HeadProducts for Products {
     }
 
     #[inline(always)]
+    fn largest(self, scores: &[f32]) -> (f32, bool) {
+        let (eights, rest) = scores.as_chunks::<8>();
+        // SAFETY: the set runs here; eight scores are in each, and eight lanes fit.
+        let (lanes, finite) = unsafe { largest_of(eights) };
+        let (mut largest, own) = PlainProducts.largest(rest);
+        for lane in lanes {
+            largest = if lane > largest { lane } else { largest };
+        }
+        (largest, own && finite)
+    }
+
+    #[inline(always)]
     fn weights(
         self,
         largest: f32,
@@ -90,12 +102,14 @@ impl HeadProducts for Products {
                 let found = powers(largest, before);
                 let mut lanes = [0; 8];
                 _mm256_storeu_si256(lanes.as_mut_ptr().cast(), found);
-                for ((score, power), &scale) in scores.iter_mut().zip(lanes).zip(scales) {
-                    *score = weigh(power, scale);
+                // A destination of its own: the loop becomes one of vectors.
+                let mut weighed = [0.0; 8];
+                for ((weight, power), &scale) in weighed.iter_mut().zip(lanes).zip(scales) {
+                    *weight = weigh(power, scale);
                 }
                 let kept = _mm256_set1_ps(f32::NEG_INFINITY);
                 let kept = _mm256_cmp_ps::<_CMP_NEQ_UQ>(before, kept);
-                let weights = _mm256_and_ps(kept, _mm256_loadu_ps(scores.as_ptr()));
+                let weights = _mm256_and_ps(kept, _mm256_loadu_ps(weighed.as_ptr()));
                 _mm256_storeu_ps(scores.as_mut_ptr(), weights);
                 // 64 powers of at most 2²⁴; the second operand, if one is NaN.
                 sums.0 = _mm256_add_epi32(sums.0, found);
@@ -161,6 +175,26 @@ impl HeadProducts for Products {
             values => PlainProducts.values(kind, weights, values, shift, sums),
         }
     }
+}
+
+/// Returns the largest scores of each lane, and true if all are finite.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn largest_of(scores: &[[f32; 8]]) -> ([f32; 8], bool) {
+    let infinite = _mm256_set1_epi32(0x7F80_0000);
+    let (mut most, mut fault) = (_mm256_set1_ps(f32::NEG_INFINITY), _mm256_setzero_si256());
+    for scores in scores {
+        // SAFETY: eight scores are there.
+        let scores = unsafe { _mm256_loadu_ps(scores.as_ptr()) };
+        // The second operand, if one is NaN.
+        most = _mm256_max_ps(scores, most);
+        let exponent = _mm256_and_si256(_mm256_castps_si256(scores), infinite);
+        fault = _mm256_or_si256(fault, _mm256_cmpeq_epi32(exponent, infinite));
+    }
+    let mut lanes = [0.0; 8];
+    // SAFETY: eight lanes fit.
+    unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), most) };
+    (lanes, _mm256_testz_si256(fault, fault) == 1)
 }
 
 /// 2^(31 − i/256), which [`exp2_neg`] reads from its own table.
@@ -344,6 +378,38 @@ mod tests {
             products.values(kind, &weights, codes, 20, &mut found);
             PlainProducts.values(kind, &weights, codes, 20, &mut expected);
             assert_eq!(found, expected, "{head}");
+        }
+    }
+
+    /// Compares the largest scores of pages by both.
+    #[target_feature(enable = "avx2,fma")]
+    fn check_largest(random: &mut Random) {
+        let products = Products::here();
+        for count in 0..=64 {
+            let mut scores: Vec<f32> = (0..count)
+                .map(|_| random.below(1 << 24) as f32 - (1 << 23) as f32)
+                .collect();
+            let compare = |scores: &[f32]| {
+                assert_eq!(products.largest(scores), PlainProducts.largest(scores));
+            };
+            compare(&scores);
+            for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                for at in 0..count {
+                    let before = std::mem::replace(&mut scores[at], bad);
+                    let (_, finite) = products.largest(&scores);
+                    assert!(!finite, "{count}, {at}");
+                    compare(&scores);
+                    scores[at] = before;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_score_of_a_page_is_that_of_plain_loops() {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the set runs here.
+            unsafe { check_largest(&mut Random::new(8)) };
         }
     }
 

@@ -32,6 +32,11 @@ impl<P: CodeProducts> HeadProducts for GradientProducts<P> {
     }
 
     #[inline(always)]
+    fn largest(self, scores: &[f32]) -> (f32, bool) {
+        self.heads.largest(scores)
+    }
+
+    #[inline(always)]
     fn weights(
         self,
         largest: f32,
