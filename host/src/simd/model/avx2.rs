@@ -164,12 +164,23 @@ impl HeadProducts for Products {
                     && len.is_multiple_of(STEP)
                     && values.len() == 64 * len =>
             {
-                for (first, sums) in (0..len).step_by(STEP).zip(sums.as_chunks_mut::<STEP>().0) {
-                    // SAFETY: the set runs here; a page has 64 rows, and sixteen columns of each from the first on.
-                    let page = unsafe { columns(weights, values[first..].as_ptr(), len) };
-                    for (sum, page) in sums.iter_mut().zip(page) {
-                        *sum += i64::from(page) << shift;
-                    }
+                let mut pairs = [0; 32];
+                for (pair, weights) in pairs.iter_mut().zip(weights.as_chunks::<2>().0) {
+                    // Both are below 2¹⁵; a gradient's have signs.
+                    *pair = weights[0] & 0xFFFF | weights[1] << 16;
+                }
+                let (twice, once) = sums.as_chunks_mut::<{ 2 * STEP }>();
+                let mut first = 0;
+                for sums in twice {
+                    // SAFETY: the set runs here; a page has 64 rows, and 32 columns of each from the first on.
+                    let page = unsafe { columns::<2>(&pairs, values[first..].as_ptr(), len) };
+                    add(sums, page.as_flattened(), shift);
+                    first += 2 * STEP;
+                }
+                if !once.is_empty() {
+                    // SAFETY: as above, with sixteen columns.
+                    let page = unsafe { columns::<1>(&pairs, values[first..].as_ptr(), len) };
+                    add(once, page.as_flattened(), shift);
                 }
             }
             values => PlainProducts.values(kind, weights, values, shift, sums),
@@ -305,39 +316,53 @@ fn four(query: &[i16], scale: f32, keys: &[i16], scales: &[f32; 4], scores: &mut
     }
 }
 
-/// Returns Σ w · v of sixteen columns of a page.
+/// Adds a page's sums, shifted.
+#[inline(always)]
+fn add(sums: &mut [i64], page: &[i32], shift: u32) {
+    for (sum, &page) in sums.iter_mut().zip(page) {
+        *sum += i64::from(page) << shift;
+    }
+}
+
+/// Returns Σ w · v of N times sixteen columns of a page, for its weights in pairs.
 ///
 /// # Safety
-/// Sixteen bytes lie at `values` and at each 63 times `len` bytes on.
+/// N times sixteen bytes lie at `values` and at each 63 times `len` bytes on.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn columns(weights: &[i32; 64], values: *const i8, len: usize) -> [i32; STEP] {
-    let mut sums = [_mm256_setzero_si256(); 2];
-    for (pair, weights) in weights.as_chunks::<2>().0.iter().enumerate() {
-        // Both are below 2¹⁵; a gradient's have signs.
-        let both = weights[0] & 0xFFFF | weights[1] << 16;
+unsafe fn columns<const N: usize>(
+    pairs: &[i32; 32],
+    values: *const i8,
+    len: usize,
+) -> [[i32; STEP]; N] {
+    let mut sums = [[_mm256_setzero_si256(); 2]; N];
+    for (pair, &both) in pairs.iter().enumerate() {
         if both == 0 {
             continue;
         }
         let both = _mm256_set1_epi32(both);
-        // SAFETY: as the caller promises.
-        let [first, second] = unsafe {
-            let row = values.add(2 * pair * len);
-            [
-                _mm_loadu_si128(row.cast()),
-                _mm_loadu_si128(row.add(len).cast()),
-            ]
-        };
-        let low = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(first, second));
-        let high = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(first, second));
-        sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, both));
-        sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(high, both));
+        for (step, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: as the caller promises.
+            let [first, second] = unsafe {
+                let row = values.add(2 * pair * len + step * STEP);
+                [
+                    _mm_loadu_si128(row.cast()),
+                    _mm_loadu_si128(row.add(len).cast()),
+                ]
+            };
+            let low = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(first, second));
+            let high = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(first, second));
+            sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, both));
+            sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(high, both));
+        }
     }
-    let mut all = [0; STEP];
-    // SAFETY: sixteen sums fit there.
-    unsafe {
-        _mm256_storeu_si256(all.as_mut_ptr().cast(), sums[0]);
-        _mm256_storeu_si256(all.as_mut_ptr().add(8).cast(), sums[1]);
+    let mut all = [[0; STEP]; N];
+    for (all, sums) in all.iter_mut().zip(sums) {
+        // SAFETY: sixteen sums fit there.
+        unsafe {
+            _mm256_storeu_si256(all.as_mut_ptr().cast(), sums[0]);
+            _mm256_storeu_si256(all.as_mut_ptr().add(8).cast(), sums[1]);
+        }
     }
     all
 }
