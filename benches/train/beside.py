@@ -5,7 +5,8 @@ weights, learning rates and held-out windows.
     python beside.py --variant qat --model tiny.gguf --tokens run/tokens.bin --steps 1000
 
 `--variant qat` is BitNet's training: the forward pass has the codes of the file, gradients go straight through them.
-`--variant float` is a model of the same shape in f32. Steps, batch, seed and what decides the learning rate are to be
+`--variant float` is a model of the same shape in f32. `--variant llama` is that without the norms that the architecture
+`llama` lacks, which `--llama OUT.gguf` writes with the run's tokenizer: a float model to convert. Steps, batch, seed and what decides the learning rate are to be
 those of the run and have the same defaults. The run's model is asked for its shape and vocabulary alone, not for its
 weights.
 """
@@ -21,6 +22,7 @@ import gguf
 import numpy as np
 import torch
 
+import llama
 import model
 import pytorch
 
@@ -31,7 +33,7 @@ ORDER, OFFSET, WEIGHTS = 1, 2, 3
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--variant", choices=("qat", "float"), default="qat")
+    parser.add_argument("--variant", choices=("qat", "float", "llama"), default="qat")
     parser.add_argument("--model", required=True, help="the file that the run wrote, .gguf")
     parser.add_argument("--tokens", required=True, help="tokens.bin in the folder of the run's --checkpoint")
     for name, default in dict(steps=1000, batch=16, seed=1, threads=1).items():
@@ -41,8 +43,11 @@ def options() -> argparse.Namespace:
     pytorch.learning(parser)
     parser.add_argument("--every", type=int, help="steps between evaluations [default: a tenth of all]")
     parser.add_argument("--stop-after", type=int, help="end after so many steps, for which the rate is not planned")
+    parser.add_argument("--llama", metavar="OUT", help="with --variant llama: write the trained model, .gguf")
     parser.add_argument("--json", action="store_true", help="lines of JSON, one a step too")
     found = parser.parse_args()
+    if found.llama and found.variant != "llama":
+        parser.error("--llama needs --variant llama: the other variants have norms that a llama lacks")
     if found.lr is None:
         found.lr = 2e-3 * math.sqrt(found.batch / 16)
     if found.warmup is None:
@@ -223,6 +228,8 @@ def main() -> None:
             line = {"evaluated": step, "mean": cost / count, "count": count, "bytes": scored_bytes}
             row = f"{step:6} {mean:8.4f} {rate:9.6f} {norm:8.3f} {pace:9.0f} {bits:21.5f}"
             told(line | {"bits_per_byte": bits, "tokens_per_second": pace}, row)
+    if config.llama:
+        llama.write(config.llama, config, weights, config.model)
 
 
 if __name__ == "__main__":

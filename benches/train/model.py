@@ -1,5 +1,6 @@
 """A decoder of the architecture `bitnet` whose operations come in four kinds: `Float`, `Qat`, `Integer`, and
-`Reference`, which has the values of `Integer` and the gradients of PyTorch's own differentiation."""
+`Reference`, which has the values of `Integer` and the gradients of PyTorch's own differentiation. `Llama` is `Float`
+without the norms that the architecture `llama` lacks."""
 
 import torch
 import torch.nn.functional as F
@@ -129,6 +130,18 @@ class Float:
         return {name: weight.grad for name, weight in self.weights.items()}
 
 
+class Llama(Float):
+    """No quantization, and no norms before the output and down projections."""
+
+    def norm(self, name, x):
+        return x if name.endswith("sub_norm") else super().norm(name, x)
+
+    def gradients(self):
+        # Gains that are not there stay 1.
+        found = super().gradients().items()
+        return {name: torch.zeros_like(self.weights[name]) if grad is None else grad for name, grad in found}
+
+
 class Qat(Float):
     """Quantization-aware training: weights, embedding and activations are codes, the rest and all gradients floats."""
 
@@ -224,4 +237,4 @@ class Reference(Qat):
         return Value.apply(*self.both("attention", coded(q, 32512), coded(k, 127), coded(v, 127)))
 
 
-KINDS = {"float": Float, "qat": Qat, "reference": Reference, "integer": Integer}
+KINDS = {"float": Float, "llama": Llama, "qat": Qat, "reference": Reference, "integer": Integer}

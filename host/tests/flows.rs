@@ -50,6 +50,8 @@ mod training;
 #[cfg(not(sanitized))]
 mod training_adapters;
 #[cfg(not(sanitized))]
+mod training_convert;
+#[cfg(not(sanitized))]
 mod training_in_place;
 #[cfg(not(sanitized))]
 mod training_kept;

@@ -43,6 +43,7 @@ mod support;
 mod tokenize;
 mod trace;
 mod train;
+mod train_convert;
 mod train_memory;
 mod train_savings;
 mod transcripts;

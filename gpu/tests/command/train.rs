@@ -88,7 +88,8 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
             "teacher_cache",
             "kept",
             "pruned",
-            "adapters"
+            "adapters",
+            "converted"
         ]
     );
     assert_eq!(

@@ -93,6 +93,16 @@ impl LanguageFile {
                 &"it has no place in this architecture, or occurs twice",
             ),
             ModelError::Weights { tensor, error } => self.tensor(tensor, &error),
+            ModelError::Architecture => {
+                let reader = Reader::new(self.bytes()).ok();
+                let found = reader.and_then(|reader| reader.get("general.architecture")?.as_str());
+                match found {
+                    Some(found) => {
+                        Error::unsupported(&self.path, format!("{error}: it is `{found}`"))
+                    }
+                    None => Error::unsupported(&self.path, error),
+                }
+            }
             error => Error::unsupported(&self.path, error),
         }
     }
@@ -109,10 +119,18 @@ impl<'a> View<'a> {
     /// Returns room for the model of a file.
     ///
     /// # Errors
-    /// [`Error::BadFile`], [`Error::Tensor`]; [`Error::Unsupported`] if it is not a supported model, with the key.
+    /// [`Error::BadFile`], [`Error::Tensor`]; [`Error::Unsupported`] if it is not a supported model, with the key, and
+    /// for one of several files of a model.
     pub fn of(file: &'a LanguageFile) -> Result<Self, Error> {
-        let (layers, steps) =
-            Model::lengths(&file.reader()?).map_err(|error| file.error(&error))?;
+        let reader = file.reader()?;
+        let parts = reader.get("split.count").and_then(|parts| parts.as_u64());
+        if let Some(parts) = parts.filter(|&parts| parts > 1) {
+            let reason = format!(
+                "split.count is {parts}: it has a part of the model; `llama-gguf-split --merge` makes one file of all"
+            );
+            return Err(Error::unsupported(file.path(), reason));
+        }
+        let (layers, steps) = Model::lengths(&reader).map_err(|error| file.error(&error))?;
         Ok(Self {
             layers: room(DecoderLayer::EMPTY, layers, "layers", file)?,
             steps: vec![0; steps],

@@ -1,44 +1,79 @@
 //! Initial weights from another model.
 
+use tercet_core::conformance::Digest;
 use tercet_core::quant::ternary::Rule;
 
+use super::llama::{Llama, adapt};
 use super::options::TrainOptions;
 use super::prune::{Channels, Pruned};
 use crate::language::{Extras, Parameters, Role, Slot};
 use crate::source::Source;
 use crate::{Error, TensorFile, floats};
 
+/// What a run made of the model that it began with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Origin {
+    /// A digest of the first weights.
+    pub(super) digest: u64,
+    pub(super) pruned: Option<Pruned>,
+    /// True if it was a `llama`.
+    pub(super) converted: bool,
+}
+
 /// Calls `take` with the values of each of a model's tensors, in the file's order. Those of a ternary matrix are divided by the share of
 /// nonzero weights: their mean magnitude is then their scale, so the run begins with the model as it is. The optimal
-/// rule gives that scale without the division.
+/// rule gives that scale without the division. A `llama` becomes a `bitnet`.
 ///
-/// With a file of importances the model has more channels, and the most important ones are kept.
+/// With a file of importances the model has more channels, and the most important ones are kept. A `llama` may have as
+/// many as are kept.
 ///
 /// # Errors
 /// [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported type; those of
-/// [`Channels::of`].
+/// [`Channels::of`] and [`Llama::of`].
 pub(super) fn weights(
     model: &TensorFile,
     importance: Option<&TensorFile>,
     options: &TrainOptions,
     take: &mut dyn FnMut(&[f32]),
-) -> Result<Option<Pruned>, Error> {
+) -> Result<Origin, Error> {
+    let llama = Llama::of(model, importance)?;
     let (mut parameters, mut channels) = (options.parameters, None);
     if let Some(importance) = importance {
-        let kept = parameters.feed_forward_length as usize;
-        parameters = of_file(model, &parameters)?;
-        channels = Some(Channels::of(model, importance, (&parameters, kept))?);
+        let kept = parameters.feed_forward_length;
+        let own = of_file(model, &parameters)?;
+        if llama.is_none() || own.feed_forward_length != kept {
+            parameters = own;
+            let both = (&parameters, kept as usize);
+            channels = Some(Channels::of(model, importance, both)?);
+        }
     }
+    let mut digest = Digest::new();
     for slot in parameters.tensors(Extras::default()) {
         let mut values = vec![0.0; slot.values()];
-        read(model, &slot, &mut values)?;
+        let is_made = match &llama {
+            Some(llama) => llama.squares(&slot, &mut values)?,
+            None => false,
+        };
+        if !is_made {
+            read(model, &slot, &mut values)?;
+        }
         if let Some(channels) = &channels {
             values = channels.of_tensor(&slot, values);
         }
+        if llama.is_some() {
+            adapt(&slot, &parameters, &mut values);
+        }
         scaled(model, &slot, options.rule, &mut values);
+        for value in &values {
+            digest.bytes(&value.to_le_bytes());
+        }
         take(&values);
     }
-    Ok(channels.map(|channels| channels.pruned))
+    Ok(Origin {
+        digest: digest.value(),
+        pruned: channels.map(|channels| channels.pruned),
+        converted: llama.is_some(),
+    })
 }
 
 /// Returns the parameters with the number of channels of the file.

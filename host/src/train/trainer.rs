@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
 use tercet_core::block::Format;
 use tercet_core::conformance::Digest;
 use tercet_core::engine::TrainEngine;
@@ -11,7 +10,7 @@ use tercet_core::train::Shapes;
 
 use super::checkpoint;
 use super::corpus::Corpus;
-use super::from;
+use super::from::{self, Origin};
 use super::image::{Image, NAME, with_model};
 use super::latent::Weights;
 use super::options::TrainOptions;
@@ -23,7 +22,7 @@ use super::watch::Verdict;
 use super::worker::Worker;
 use crate::Error;
 use crate::engine::{EngineError, FlowEngine};
-use crate::language::{Cost, LanguageFile, RunOptions, View, Vocabulary, Windows, perplexity, run};
+use crate::language::{Cost, LanguageFile, Vocabulary};
 
 /// A model in training; see [`crate::train`].
 #[derive(Debug)]
@@ -34,9 +33,8 @@ pub struct Trainer<E> {
     pub(super) image: Image,
     pub(super) state: State,
     pub(super) stages: Stages,
-    /// A digest of the weights it began with, unless they came from the seed.
-    from: Option<u64>,
-    pruned: Option<Pruned>,
+    /// The model it began with, unless its weights came from the seed.
+    from: Option<Origin>,
     pub(super) teacher: Option<Teacher>,
     /// True if a step failed between the updates of two tensors.
     pub(super) torn: bool,
@@ -59,6 +57,11 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     /// As [`Trainer::new`], with the weights of a model (fine-tuning), in any supported type: a ternary model begins as
     /// it is. Its shape must be that of the options.
     ///
+    /// A GGUF file of a `llama` becomes the `bitnet` with the parameters of [`converted`](super::converted), rounded to
+    /// ternary weights. Rows of queries and keys change their places, because the architectures rotate other pairs. The
+    /// gains of the norms that a `llama` lacks are the root of the mean square of their inputs in the file of
+    /// `importance`, which is needed then, plus epsilon.
+    ///
     /// With a file of `importance`, as [`Inputs::write`](crate::language::Inputs::write) and llama-imatrix write it, the
     /// model has more channels in its feed-forward network than the options: the most important ones of each layer are
     /// kept, by the mean square of the channel times the squares of its weights in the matrix down.
@@ -66,7 +69,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     /// # Errors
     /// Those of [`Trainer::new`]; [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported
     /// type; with `importance` also [`Error::NoSuchTensor`] and [`Error::Tensor`] of that file, and [`Error::Options`]
-    /// for a model that has no more channels than are kept.
+    /// for a model that has no more channels than are kept. For a `llama` also [`Error::Options`] without `importance`,
+    /// and [`Error::Tensor`] for a tensor that a `bitnet` lacks.
     pub fn from_model(
         engines: Vec<E>,
         options: &TrainOptions,
@@ -79,7 +83,21 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
 
     /// Returns which channels were removed from the model that the run began with; `None` if none were.
     pub const fn pruned(&self) -> Option<&Pruned> {
-        self.pruned.as_ref()
+        match &self.from {
+            Some(origin) => origin.pruned.as_ref(),
+            None => None,
+        }
+    }
+
+    /// True if the model that the run began with is a `llama`.
+    pub const fn is_converted(&self) -> bool {
+        matches!(
+            self.from,
+            Some(Origin {
+                converted: true,
+                ..
+            })
+        )
     }
 
     /// Returns the number of values that the run trains: the model's weights, or those of its adapters
@@ -107,20 +125,14 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         }
         let image = Image::new(options, vocabulary.clone(), Format::Tq2_0)?;
         let config = with_model(image.bytes(), |model| Ok(*model.config()))?;
-        let (state, from, pruned) = match model {
-            None => (State::new(&config, options), None, None),
+        let (state, from) = match model {
+            None => (State::new(&config, options), None),
             Some((model, importance)) => {
                 let values = Shapes::new(&config).values();
                 let mut weights = Weights::with_capacity(values, options.lean);
-                let mut digest = Digest::new();
-                let pruned = from::weights(model, importance, options, &mut |values| {
-                    for value in values {
-                        digest.bytes(&value.to_le_bytes());
-                    }
-                    weights.push(values);
-                })?;
-                let state = State::of(&config, weights, options);
-                (state, Some(digest.value()), pruned)
+                let take = &mut |values: &[f32]| weights.push(values);
+                let origin = from::weights(model, importance, options, take)?;
+                (State::of(&config, weights, options), Some(origin))
             }
         };
         let mut trainer = Self {
@@ -131,7 +143,6 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             state,
             stages: Stages::default(),
             from,
-            pruned,
             teacher: None,
             torn: false,
         };
@@ -281,7 +292,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         origin.push(("model", format!("{:016x}", digest.value())));
         let from = self
             .from
-            .map_or_else(|| "the seed".into(), |from| format!("{from:016x}"));
+            .map_or_else(|| "the seed".into(), |from| format!("{:016x}", from.digest));
         origin.push(("first weights", from));
         let teacher = self.teacher.as_ref();
         origin.push((
@@ -316,11 +327,10 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     }
 
     /// Returns the cost of the held-out text for the current model, as `tercet perplexity` reports it for its file and
-    /// that text. `bytes` returns the number of bytes of a token. The threads of the current rayon pool share the
-    /// windows; the sum is one of integers.
+    /// that text: [`Corpus::cost`] of the file.
     ///
     /// # Errors
-    /// Those of [`perplexity`], also for no tokens.
+    /// Those of [`Corpus::cost`].
     pub fn evaluate<F: FlowEngine>(
         &self,
         engine: impl Fn() -> F + Sync,
@@ -328,33 +338,6 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         bytes: &(dyn Fn(u32) -> usize + Sync),
     ) -> Result<Cost, Error> {
         let file = LanguageFile::made(NAME.as_ref(), self.file().to_vec());
-        let windows = Windows {
-            context: self.options.context(),
-            begin: corpus.begin(),
-            second_half: false,
-        };
-        let pieces: Vec<&[u32]> = corpus.pieces(rayon::current_num_threads()).collect();
-        let costs = pieces.par_iter().map(|tokens| {
-            let mut view = View::of(&file)?;
-            let model = view.model(&file)?;
-            // Alone: steps of one model do not wake the threads that have their own windows.
-            let (cost, _) = run(
-                &mut engine(),
-                &file,
-                &model,
-                &RunOptions::default(),
-                |decoder| perplexity(decoder, tokens, &windows, bytes, &mut |_| {}),
-            )?;
-            Ok(cost)
-        });
-        let costs: Vec<Cost> = costs.collect::<Result<_, Error>>()?;
-        if costs.is_empty() {
-            return Err(Error::options("there is no text to evaluate on"));
-        }
-        Ok(costs.iter().fold(Cost::default(), |all, own| Cost {
-            sum: all.sum + own.sum,
-            count: all.count + own.count,
-            bytes: all.bytes + own.bytes,
-        }))
+        corpus.cost(&file, engine, bytes)
     }
 }

@@ -9,15 +9,16 @@ use tercet_core::gguf::Reader;
 use tercet_host::TensorFile;
 use tercet_host::engine::EngineError;
 use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
-use tercet_host::language::{Cost, LanguageFile, Parameters, View, Vocabulary};
+use tercet_host::language::{Architecture, Cost, LanguageFile, Parameters, View, Vocabulary};
 use tercet_host::parallel::Threads;
 use tercet_host::train::{
     Corpus, MemoryPlan, Preset, Selected, Selection, TokenFile, TokenWriter, Tokens, TrainOptions,
-    Trainer, vocabulary,
+    Trainer, converted, vocabulary,
 };
 
 use super::Arguments;
 use super::texts::Texts;
+use crate::advice::quoted;
 use crate::failure::Failure;
 
 /// The file of tokens in the folder of --checkpoint.
@@ -47,6 +48,10 @@ impl Material {
         let named = arguments.from.as_ref().or(arguments.tokenizer.as_ref());
         let named = named.or(arguments.teacher.as_ref());
         let file = named.map(|path| LanguageFile::open(path)).transpose()?;
+        let of_model = match (&file, &arguments.from) {
+            (Some(file), Some(_)) => Some(of_model(file, arguments)?),
+            _ => None,
+        };
         let vocabulary = match &file {
             Some(file) => {
                 let path = file.path().display();
@@ -63,20 +68,10 @@ impl Material {
                 vocabulary(&texts.train.concat(), most)
             }
         };
-        let parameters = match (&file, &arguments.from) {
-            (Some(file), Some(_)) => {
-                let mut view = View::of(file)?;
-                let own = Parameters::of(view.model(file)?.config());
-                let feed_forward_length = arguments.channels.unwrap_or(own.feed_forward_length);
-                Parameters {
-                    feed_forward_length,
-                    ..own
-                }
-            }
-            _ => arguments
-                .preset()
-                .parameters(vocabulary.tokens.len() as u32),
-        };
+        let parameters = of_model.unwrap_or_else(|| {
+            let tokens = vocabulary.tokens.len() as u32;
+            arguments.preset().parameters(tokens)
+        });
         let options = arguments.options(1, parameters);
         let header = Trainer::<Threads>::header(&options, &vocabulary)?;
         let reader = Reader::new(&header).map_err(Failure::new)?;
@@ -201,14 +196,51 @@ impl Material {
 
     /// Evaluates the held-out text.
     pub(super) fn evaluate<E: Worker>(&self, trainer: &Trainer<E>) -> Result<Cost, Failure> {
-        let pieces = *self.tokenizer.view().pieces();
-        let bytes = |token| {
-            pieces
-                .piece(token, Specials::Shown)
-                .map_or(0, Iterator::count)
-        };
-        Ok(trainer.evaluate(Threads::alone, &self.corpus, &bytes)?)
+        Ok(trainer.evaluate(Threads::alone, &self.corpus, &|token| self.bytes(token))?)
     }
+
+    /// Evaluates the held-out text with another model that has the same tokens.
+    pub(super) fn evaluate_file(&self, path: &Path) -> Result<Cost, Failure> {
+        let file = LanguageFile::open(path)?;
+        Ok((self.corpus).cost(&file, Threads::alone, &|token| self.bytes(token))?)
+    }
+
+    /// Returns the number of bytes of a token.
+    fn bytes(&self, token: u32) -> usize {
+        let pieces = *self.tokenizer.view().pieces();
+        pieces
+            .piece(token, Specials::Shown)
+            .map_or(0, Iterator::count)
+    }
+}
+
+/// Returns the parameters of the model that a run makes of --from.
+fn of_model(file: &LanguageFile, arguments: &Arguments) -> Result<Parameters, Failure> {
+    let mut view = View::of(file)?;
+    let own = Parameters::of(view.model(file)?.config());
+    let path = quoted(&file.path().display().to_string());
+    if own.architecture == Architecture::Llama {
+        let parameters = converted(file, arguments.channels)?;
+        // The memory of a run does not depend on it.
+        let needs = !arguments.plan && arguments.find_batch.is_none();
+        return match &arguments.importance {
+            None if needs => Err(Failure::usage(format_args!(
+                "{path} is a llama, which becomes a bitnet with the sizes of its inputs: --importance FILE, which \
+                 `tercet perplexity {path} TEXT --record FILE` writes"
+            ))),
+            _ => Ok(parameters),
+        };
+    }
+    if arguments.importance.is_some() && arguments.channels.is_none() {
+        return Err(Failure::usage(format_args!(
+            "--importance is for --channels or a llama, and {path} is a {}",
+            own.architecture.name()
+        )));
+    }
+    Ok(Parameters {
+        feed_forward_length: arguments.channels.unwrap_or(own.feed_forward_length),
+        ..own
+    })
 }
 
 /// Returns the number of workers of a run: a thread for each part of a batch, if there are as many.

@@ -1,5 +1,6 @@
 //! `tercet train`: trains a ternary language model on texts, in integers.
 
+mod begun;
 mod material;
 mod plan;
 mod profile;
@@ -149,15 +150,17 @@ pub(crate) struct Arguments {
     /// The size of the model [default: nano]
     #[arg(long, value_name = "SIZE", value_parser = preset())]
     preset: Option<Preset>,
-    /// Start with the weights of this model, a GGUF file of a bitnet, and its size and vocabulary
+    /// Start with the weights of this model, a GGUF file of a bitnet, and its size and vocabulary. A llama of any
+    /// supported type is converted to a bitnet, with --importance
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["preset", "vocabulary", "tokenizer"])]
     from: Option<PathBuf>,
     /// Keep N channels of the feed-forward network of --from per layer, those with the most --importance, and train on
     /// (pruning)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires_all = ["from", "importance"])]
     channels: Option<u32>,
-    /// The importance of channels: a GGUF file that `tercet perplexity MODEL TEXT --record` or llama-imatrix wrote
-    #[arg(long, value_name = "FILE", requires = "channels")]
+    /// The sizes of the inputs of matrices, for --channels and to convert a llama: a GGUF file that `tercet perplexity
+    /// MODEL TEXT --record` or llama-imatrix wrote
+    #[arg(long, value_name = "FILE", requires = "from")]
     importance: Option<PathBuf>,
     /// Keep the weights of --from, and train a change of each matrix by two small ones with N rows and columns (low-rank
     /// adapters, LoRA), to use less memory. The file has the changed matrices

@@ -11,10 +11,11 @@ use tercet_host::parallel::Threads;
 use tercet_host::train::{Batches, Profiled, Trainer};
 
 use super::Arguments;
+use super::begun::{Adapters, Begun, Converted, TeacherCache};
 use super::material::{Material, Worker};
 use super::profile;
 use super::texts::Texts;
-use super::told::{Adapters, Begun, Done, TeacherCache, Told};
+use super::told::{Done, Told};
 use crate::bottlenecks;
 use crate::failure::Failure;
 use crate::format;
@@ -102,6 +103,10 @@ fn run_with<E: Worker>(
     // Without a folder for saving, an interrupt ends the run at once.
     let answering = checkpoint.is_some().then(Answering::begin);
     let last = arguments.stop_after.unwrap_or(steps).min(steps);
+    let before = match &arguments.from {
+        Some(path) if trainer.is_converted() => Some(material.evaluate_file(path)?),
+        _ => None,
+    };
     let mut told = Told::new(arguments.json, steps, trainer.steps()..last);
     told.begun(&Begun {
         begun: trainer.steps(),
@@ -124,7 +129,11 @@ fn run_with<E: Worker>(
             rank,
             values: trainer.trained(),
         }),
+        converted: before.as_ref().map(Converted::of),
     })?;
+    if trainer.is_converted() && trainer.steps() == 0 {
+        told.rounded(&material.evaluate(&trainer)?)?;
+    }
     let batches = Batches::new(&material.corpus, options.batch, trainer.steps());
     while trainer.steps() < last && !trainer.is_over() {
         let report = trainer.step(&batches)?;

@@ -6,46 +6,16 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use tercet_host::language::{Cost, Parameters};
+use tercet_host::language::Cost;
 use tercet_host::measure::peak_resident;
 use tercet_host::points::Destination;
 use tercet_host::report::{Curves, Line, Panel};
-use tercet_host::train::{Pruned, Selected, StepReport, Verdict};
+use tercet_host::train::{StepReport, Verdict};
 
+use super::begun::Begun;
 use crate::advice::quoted;
 use crate::failure::Failure;
 use crate::{format, output};
-
-/// The start of a run.
-#[derive(Debug, Serialize)]
-pub(super) struct Begun {
-    pub(super) begun: u64,
-    pub(super) parameters: Parameters,
-    pub(super) tokens: usize,
-    pub(super) held_out_tokens: usize,
-    pub(super) steps: u64,
-    pub(super) batch: usize,
-    pub(super) rate: f32,
-    pub(super) teacher: Option<String>,
-    pub(super) teacher_cache: Option<TeacherCache>,
-    pub(super) kept: Option<Selected>,
-    pub(super) pruned: Option<Pruned>,
-    pub(super) adapters: Option<Adapters>,
-}
-
-/// What of a teacher's logits is known at first.
-#[derive(Debug, Serialize)]
-pub(super) struct TeacherCache {
-    pub(super) sequences: u64,
-    pub(super) bytes: u64,
-}
-
-/// What is trained in place of a model's weights.
-#[derive(Debug, Serialize)]
-pub(super) struct Adapters {
-    pub(super) rank: usize,
-    pub(super) values: usize,
-}
 
 #[derive(Debug, Serialize)]
 struct Stepped {
@@ -95,50 +65,12 @@ pub(super) struct Told {
     last: String,
 }
 
-/// Returns in a line which channels are kept.
-fn pruned(pruned: &Pruned) -> String {
+/// Returns the cost of the held-out text in words.
+fn held_out(cost: &Cost) -> String {
     format!(
-        "keeps {} of {} channels per layer, with {:.1} % of the importance\n",
-        pruned.kept,
-        pruned.channels,
-        100.0 * pruned.importance
-    )
-}
-
-/// Returns what of a teacher's logits is known.
-fn known(cache: Option<&TeacherCache>) -> String {
-    let Some(cache) = cache else {
-        return String::new();
-    };
-    let sequences = format::counted(cache.sequences, "sequence");
-    let each = format::bytes(cache.bytes);
-    format!(", its logits of {sequences} known, {each} each")
-}
-
-/// Returns in a line what adapters train.
-fn adapters(adapters: &Adapters) -> String {
-    let values = format::counted(adapters.values as u64, "value");
-    format!("trains adapters of rank {}: {values}\n", adapters.rank)
-}
-
-/// Returns in a line what of the text is kept.
-fn kept(selected: &Selected) -> String {
-    let pieces = format::counted(selected.windows, "piece");
-    let clusters = &selected.clusters;
-    let from = match (clusters.first(), clusters.last()) {
-        (Some(least), Some(most)) => format!(
-            ": {} to {} from each of {} of {} to {} pieces",
-            least.kept,
-            most.kept,
-            format::counted(clusters.len() as u64, "cluster"),
-            least.windows,
-            most.windows,
-        ),
-        _ => String::new(),
-    };
-    format!(
-        "trains on {} of {pieces} of the text{from}\n",
-        selected.kept
+        "held out {:.4} bits per byte, perplexity {}",
+        cost.bits_per_byte(),
+        format::significant(cost.perplexity())
     )
 }
 
@@ -167,30 +99,7 @@ impl Told {
         if self.json {
             return output::json_line(begun);
         }
-        let parameters = &begun.parameters;
-        output::text(&format!(
-            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}, a learning rate of {}{}\n{}{}{}",
-            parameters.embedding_length,
-            parameters.feed_forward_length,
-            parameters.block_count,
-            parameters.head_count,
-            parameters.head_count_kv,
-            parameters.vocab_size,
-            parameters.context_length,
-            format::counted(begun.tokens as u64, "token"),
-            format::counted(begun.held_out_tokens as u64, "token"),
-            begun.steps,
-            begun.batch,
-            parameters.context_length,
-            begun.rate,
-            match &begun.teacher {
-                Some(path) => format!("; {path} teaches{}", known(begun.teacher_cache.as_ref())),
-                None => String::new(),
-            },
-            begun.kept.as_ref().map_or_else(String::new, kept),
-            begun.pruned.as_ref().map_or_else(String::new, pruned),
-            begun.adapters.as_ref().map_or_else(String::new, adapters),
-        ))
+        output::text(&begun.lines())
     }
 
     pub(super) fn step(&mut self, report: &StepReport) -> Result<(), Failure> {
@@ -221,12 +130,47 @@ impl Told {
         })
     }
 
+    /// Reports the result of an evaluation before the first step.
+    pub(super) fn rounded(&mut self, cost: &Cost) -> Result<(), Failure> {
+        let line = format!("step      0: only rounded; {}\n", held_out(cost));
+        self.result(0, cost, None, &line)
+    }
+
     /// Reports the result of an evaluation and, if it was due, its consequence.
     pub(super) fn evaluated(
         &mut self,
         step: u64,
         cost: &Cost,
         verdict: Option<Verdict>,
+    ) -> Result<(), Failure> {
+        let held_out = held_out(cost);
+        let recent = &self.steps[self.steps.len().saturating_sub(20)..];
+        let mean = recent.iter().map(|(_, mean)| mean).sum::<f64>() / recent.len().max(1) as f64;
+        let line = format!(
+            "step {step:>6}: {mean:.4} nats per token; {held_out}; {}{}{}\n",
+            format::lasting(self.seconds()),
+            self.left(step)
+                .filter(|_| verdict != Some(Verdict::Over))
+                .map_or_else(String::new, |left| {
+                    format!(", about {} left", format::lasting(left))
+                }),
+            match verdict {
+                None | Some(Verdict::Best) => "",
+                Some(Verdict::Waited(_)) => "; not the best",
+                Some(Verdict::Halved) => "; not the best, so the learning rate is halved",
+                Some(Verdict::Over) => "; not the best, so the run ends",
+            },
+        );
+        self.result(step, cost, verdict, &line)
+    }
+
+    /// Keeps the result of an evaluation, and prints it: as JSON, or else the line.
+    fn result(
+        &mut self,
+        step: u64,
+        cost: &Cost,
+        verdict: Option<Verdict>,
+        line: &str,
     ) -> Result<(), Failure> {
         self.evaluations
             .push((step.max(1) as f64, cost.bits_per_byte()));
@@ -247,26 +191,7 @@ impl Told {
                 }),
             });
         }
-        let recent = &self.steps[self.steps.len().saturating_sub(20)..];
-        let mean = recent.iter().map(|(_, mean)| mean).sum::<f64>() / recent.len().max(1) as f64;
-        let line = format!(
-            "step {step:>6}: {mean:.4} nats per token; held out {:.4} bits per byte, perplexity {}; {}{}{}\n",
-            cost.bits_per_byte(),
-            format::significant(cost.perplexity()),
-            format::lasting(self.seconds()),
-            self.left(step)
-                .filter(|_| verdict != Some(Verdict::Over))
-                .map_or_else(String::new, |left| {
-                    format!(", about {} left", format::lasting(left))
-                }),
-            match verdict {
-                None | Some(Verdict::Best) => "",
-                Some(Verdict::Waited(_)) => "; not the best",
-                Some(Verdict::Halved) => "; not the best, so the learning rate is halved",
-                Some(Verdict::Over) => "; not the best, so the run ends",
-            },
-        );
-        self.bar.suspend(|| output::text(&line))
+        self.bar.suspend(|| output::text(line))
     }
 
     /// Returns the seconds that the steps after `step` take if they take as long as those before it; `None` if no step

@@ -1,0 +1,520 @@
+//! Training that begins with a `llama`: the `bitnet` made of it, and what is refused.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tercet_core::block::{self, Format};
+use tercet_core::gguf::{Reader, TensorType, Value};
+use tercet_core::model::Row;
+use tercet_core::number::Random;
+use tercet_core::scalar::Scalar;
+use tercet_host::file::output::Output;
+use tercet_host::language::{
+    Architecture, Description, Extras, LanguageFile, Parameters, Role, RunOptions, Slot, View,
+    Vocabulary, Windows, Writer, perplexity, run, specs, tiny,
+};
+use tercet_host::parallel::Threads;
+use tercet_host::train::{TrainOptions, Trainer, converted};
+use tercet_host::{DType, Error, TensorFile};
+
+use crate::files::Folder;
+use crate::training::{PARAMETERS, TEXT, corpus, go, options, tokens};
+
+const LLAMA: Parameters = Parameters {
+    architecture: Architecture::Llama,
+    block_count: 2,
+    feed_forward_length: 512,
+    ..PARAMETERS
+};
+
+const NONE: Extras = Extras {
+    head: false,
+    attention_biases: false,
+    feed_forward_biases: false,
+    frequencies: false,
+};
+
+/// Writes a model in f32.
+fn write(
+    path: &Path,
+    (parameters, extras): (Parameters, Extras),
+    keys: &[(&str, Value<'static>)],
+    values: impl Fn(&Slot) -> Vec<f32>,
+) {
+    let slots = parameters.tensors(extras);
+    let types: Vec<(&Slot, DType)> = slots.iter().map(|slot| (slot, DType::F32)).collect();
+    let specs = specs(path, &types).unwrap();
+    let description = Description {
+        parameters,
+        vocabulary: Vocabulary::bytes(),
+        extras: keys.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),
+        dtype: DType::F32,
+    };
+    let output = Output::create(path, [], true).unwrap();
+    let mut writer = Writer::new(output, &description, &specs).unwrap();
+    for slot in &slots {
+        writer.values(&values(slot)).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+/// Floats of a seed: matrices have one magnitude each and zeros, so that rounding to ternary weights changes nothing.
+/// Scores of attention are large, so that a position attends to few others.
+fn ternary(slot: &Slot) -> Vec<f32> {
+    let mut random = Random::new(slot.name.bytes().map(u64::from).sum());
+    let scale = match slot.name.split('.').nth(2) {
+        Some("attn_q" | "attn_k") => 0.25,
+        Some("ffn_gate") => 0.125,
+        _ => 0.0625,
+    };
+    let each = |_| match slot.role {
+        Role::Matrix => (random.below(3) as f32 - 1.0) * scale,
+        Role::Norm => 0.75 + random.unit_f32() / 2.0,
+        _ => random.normal(),
+    };
+    (0..slot.values()).map(each).collect()
+}
+
+/// Records the inputs of a model's matrices on the text.
+fn record(path: &Path, out: &Path) {
+    let file = LanguageFile::open(path).unwrap();
+    let mut view = View::of(&file).unwrap();
+    let model = view.model(&file).unwrap();
+    let windows = Windows {
+        context: 16,
+        begin: Some(256),
+        second_half: false,
+    };
+    let recorded = run(
+        &mut Scalar,
+        &file,
+        &model,
+        &RunOptions::default(),
+        |decoder| {
+            decoder.record()?;
+            perplexity(decoder, &tokens(TEXT), &windows, &|_| 1, &mut |_| {})?;
+            Ok(decoder.recorded().unwrap().clone())
+        },
+    );
+    let output = Output::create(out, [], true).unwrap();
+    recorded.unwrap().0.write(output, "text", (9, 16)).unwrap();
+}
+
+/// A `llama` in a folder, with its recorded inputs.
+struct Model {
+    folder: Folder,
+    path: PathBuf,
+    inputs: PathBuf,
+}
+
+impl Model {
+    fn new(values: impl Fn(&Slot) -> Vec<f32>) -> Self {
+        let folder = Folder::new();
+        let (path, inputs) = (folder.file("llama.gguf"), folder.file("inputs.gguf"));
+        write(&path, (LLAMA, NONE), &[], values);
+        record(&path, &inputs);
+        Self {
+            folder,
+            path,
+            inputs,
+        }
+    }
+
+    /// The options of a run that begins with it, and keeps so many channels.
+    fn options(&self, channels: Option<u32>) -> TrainOptions {
+        let file = LanguageFile::open(&self.path).unwrap();
+        TrainOptions {
+            parameters: converted(&file, channels).unwrap(),
+            ..options()
+        }
+    }
+
+    fn begun(&self, options: &TrainOptions) -> Trainer<Threads> {
+        let [model, inputs] =
+            [&self.path, &self.inputs].map(|path| TensorFile::open(path).unwrap());
+        let engines = vec![Threads::alone()];
+        let begun =
+            Trainer::from_model(engines, options, Vocabulary::bytes(), &model, Some(&inputs));
+        begun.unwrap()
+    }
+}
+
+/// The values of a tensor of a run's file.
+fn values(trainer: &Trainer<Threads>, name: &str) -> Vec<f32> {
+    let reader = Reader::new(trainer.file()).unwrap();
+    let mut tensors = reader.tensors();
+    let tensor = tensors.find(|tensor| tensor.name == name).unwrap();
+    let mut values = vec![0.0; tensor.shape.elements() as usize];
+    match tensor.kind {
+        TensorType::F32 => {
+            let bytes = tensor.data.as_chunks().0.iter();
+            values = bytes.map(|&bytes| f32::from_le_bytes(bytes)).collect();
+        }
+        _ => block::decode(Format::Tq2_0, tensor.data, &mut values).unwrap(),
+    }
+    values
+}
+
+fn floats(model: &TensorFile, name: &str) -> Vec<f32> {
+    let tensor = model.get(name).unwrap_or_else(|| panic!("{name}"));
+    let bytes = tensor.bytes.as_chunks().0.iter();
+    bytes.map(|&bytes| f32::from_le_bytes(bytes)).collect()
+}
+
+/// The logits of the text's first tokens.
+fn logits(path: &Path) -> Vec<f32> {
+    let file = LanguageFile::open(path).unwrap();
+    let mut view = View::of(&file).unwrap();
+    let model = view.model(&file).unwrap();
+    let rows = TEXT[..16].iter().map(|&byte| Row {
+        token: byte.into(),
+        sequence: 0,
+        logits: true,
+    });
+    let rows: Vec<Row> = rows.collect();
+    let options = RunOptions::default();
+    let done = run(&mut Scalar, &file, &model, &options, |decoder| {
+        Ok(decoder.step(&rows)?.to_vec())
+    });
+    done.unwrap().0
+}
+
+/// The cosine of the angle between two vectors.
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| {
+        let products = a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b));
+        products.sum::<f64>()
+    };
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+#[test]
+fn tensors_are_the_models_and_rows_that_are_rotated_change_their_places() {
+    let model = Model::new(ternary);
+    let trainer = model.begun(&model.options(None));
+    assert!(trainer.is_converted() && trainer.pruned().is_none());
+    let inputs = TensorFile::open(&model.inputs).unwrap();
+    let reader = Reader::new(trainer.file()).unwrap();
+    let architecture = reader.get("general.architecture");
+    assert_eq!(architecture, Some(Value::String("bitnet")));
+    let before = TensorFile::open(&model.path).unwrap();
+    const HEAD: usize = 64;
+    for tensor in before.tensors().filter(|t| t.name.starts_with("blk.")) {
+        let (from, to) = (floats(&before, tensor.name), values(&trainer, tensor.name));
+        if !tensor.name.contains("attn_q") && !tensor.name.contains("attn_k") {
+            assert_eq!(from, to, "{}", tensor.name);
+            continue;
+        }
+        let row = |of: &[f32], row: usize| of[row * 256..][..256].to_vec();
+        for at in 0..from.len() / 256 {
+            let (head, within) = (at / HEAD * HEAD, at % HEAD);
+            // Pair i: rows 2i and 2i + 1 in a llama, i and i + 32 in a bitnet.
+            let other = match within < HEAD / 2 {
+                true => 2 * within,
+                false => 2 * (within - HEAD / 2) + 1,
+            };
+            assert_eq!(
+                row(&to, at),
+                row(&from, head + other),
+                "{} {at}",
+                tensor.name
+            );
+        }
+    }
+    for layer in 0..2 {
+        for (norm, matrix) in [
+            ("attn_sub_norm", "attn_output"),
+            ("ffn_sub_norm", "ffn_down"),
+        ] {
+            let of = |end: &str| floats(&inputs, &format!("blk.{layer}.{matrix}.weight.{end}"));
+            let (sums, rows) = (of("in_sum2"), of("counts")[0]);
+            let square = sums.iter().map(|&sum| f64::from(sum / rows)).sum::<f64>();
+            let expected = (square / sums.len() as f64 + 1e-5).sqrt() as f32;
+            let gains = values(&trainer, &format!("blk.{layer}.{norm}.weight"));
+            assert_eq!(gains.len(), sums.len());
+            for gain in gains {
+                assert!((gain / expected - 1.0).abs() < 1e-6, "{gain} {expected}");
+            }
+        }
+    }
+}
+
+/// Rounding loses nothing of these weights, and norms divide by what their gains multiply with, on average. What is left
+/// is how much a token differs from the average, and codes.
+#[test]
+fn the_converted_model_computes_what_the_model_did() {
+    let model = Model::new(ternary);
+    let trainer = model.begun(&model.options(None));
+    let bitnet = model.folder.file("bitnet.gguf");
+    fs::write(&bitnet, trainer.file()).unwrap();
+    let (before, after) = (logits(&model.path), logits(&bitnet));
+    let close = cosine(&before, &after);
+    // A llama with the rows in the places of a bitnet is another model.
+    let other = Model::new(|slot| {
+        let mut values = ternary(slot);
+        if slot.name.contains("attn_q") || slot.name.contains("attn_k") {
+            for head in values.chunks_exact_mut(64 * 256) {
+                let rows: Vec<Vec<f32>> = head.chunks_exact(256).map(<[f32]>::to_vec).collect();
+                let (even, odd) = (rows.iter().step_by(2), rows.iter().skip(1).step_by(2));
+                let halves: Vec<f32> = even.chain(odd).flatten().copied().collect();
+                head.copy_from_slice(&halves);
+            }
+        }
+        values
+    });
+    let far = cosine(&before, &logits(&other.path));
+    assert!(close > 0.98 && far < 0.9, "{close} {far}");
+    // As an evaluation counts it.
+    let options = model.options(None);
+    let corpus = corpus(&options);
+    let file = LanguageFile::open(&model.path).unwrap();
+    let own = corpus.cost(&file, Threads::alone, &|_| 1).unwrap();
+    let new = trainer.evaluate(Threads::alone, &corpus, &|_| 1).unwrap();
+    assert_eq!((own.count, own.bytes), (new.count, new.bytes));
+    assert!(
+        (own.mean() / new.mean() - 1.0).abs() < 0.05,
+        "{} {}",
+        own.mean(),
+        new.mean()
+    );
+}
+
+#[test]
+fn a_converted_run_goes_on_with_the_same_bits_and_only_with_its_own_model() {
+    let normal = |slot: &Slot| {
+        let mut random = Random::new(slot.name.bytes().map(u64::from).sum());
+        match slot.role {
+            Role::Norm => vec![1.0; slot.values()],
+            _ => (0..slot.values()).map(|_| random.normal() / 16.0).collect(),
+        }
+    };
+    let model = Model::new(normal);
+    let options = model.options(None);
+    let corpus = corpus(&options);
+    let mut whole = model.begun(&options);
+    let rounded = whole.file().to_vec();
+    go(&mut whole, &corpus, &options, options.steps);
+    assert!(whole.file() != rounded);
+    let mut first = model.begun(&options);
+    go(&mut first, &corpus, &options, 1);
+    let checkpoint = model.folder.file("checkpoint.safetensors");
+    first.save(&checkpoint, &corpus).unwrap();
+    let mut second = model.begun(&options);
+    second.resume(&checkpoint, &corpus).unwrap();
+    go(&mut second, &corpus, &options, options.steps);
+    assert!(second.export(Format::Tq2_0).unwrap() == whole.file());
+    // Other gains, from other inputs, are another run.
+    let other = Model::new(|slot| {
+        let mut values = normal(slot);
+        if slot.name.ends_with("attn_v.weight") {
+            values.iter_mut().for_each(|value| *value *= 2.0);
+        }
+        values
+    });
+    let other = Model {
+        path: model.path.clone(),
+        ..other
+    };
+    let refused = other
+        .begun(&options)
+        .resume(&checkpoint, &corpus)
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("first weights"), "{refused}");
+}
+
+#[test]
+fn a_model_in_blocks_with_its_embedding_as_head_is_converted_with_fewer_channels() {
+    let model = Model::new(ternary);
+    // The head is the embedding, in a tensor of its own.
+    let tied = Extras { head: true, ..NONE };
+    write(&model.path, (LLAMA, tied), &[], |slot| match slot.role {
+        Role::Head => ternary(&LLAMA.tensors(NONE)[0]),
+        _ => ternary(slot),
+    });
+    let options = model.options(Some(256));
+    let trainer = model.begun(&options);
+    let pruned = trainer.pruned().unwrap();
+    assert_eq!((pruned.channels, pruned.kept), (512, 256));
+    let inputs = TensorFile::open(&model.inputs).unwrap();
+    let reader = Reader::new(trainer.file()).unwrap();
+    let before = TensorFile::open(&model.path).unwrap();
+    assert!(
+        reader
+            .tensors()
+            .all(|tensor| tensor.name != "output.weight")
+    );
+    // The kept channels, by the signs of their weights.
+    let signs = |row: &[f32]| {
+        row.iter()
+            .map(|x| (*x > 0.0) as i8 - (*x < 0.0) as i8)
+            .collect()
+    };
+    let rows = |values: Vec<f32>| -> Vec<Vec<i8>> { values.chunks_exact(256).map(signs).collect() };
+    let all = rows(floats(&before, "blk.1.ffn_up.weight"));
+    let own = rows(values(&trainer, "blk.1.ffn_up.weight")).into_iter();
+    let own = own.map(|row| all.iter().position(|other| *other == row).unwrap());
+    let sums = floats(&inputs, "blk.1.ffn_down.weight.in_sum2");
+    let counts = floats(&inputs, "blk.1.ffn_down.weight.counts")[0];
+    let square = own
+        .map(|channel| f64::from(sums[channel] / counts))
+        .sum::<f64>()
+        / 256.0;
+    let expected = (square + 1e-5).sqrt() as f32;
+    let gains = values(&trainer, "blk.1.ffn_sub_norm.weight");
+    assert!(
+        gains.len() == 256 && (gains[0] / expected - 1.0).abs() < 1e-6,
+        "{} {expected}",
+        gains[0]
+    );
+}
+
+#[test]
+fn what_a_bitnet_lacks_is_refused() {
+    let folder = Folder::new();
+    let path = folder.file("llama.gguf");
+    let normal = |slot: &Slot| {
+        let mut random = Random::new(slot.name.len() as u64);
+        (0..slot.values())
+            .map(|_| 1.0 + random.unit_f32())
+            .collect::<Vec<f32>>()
+    };
+    let named = |words: &str, error: Error| {
+        let error = error.to_string();
+        assert!(
+            error.contains("llama.gguf") && error.contains(words),
+            "{error}"
+        );
+    };
+    // Both before a run and by the run itself.
+    let refused = |extras: Extras, words: &str| {
+        write(&path, (LLAMA, extras), &[], normal);
+        let file = LanguageFile::open(&path).unwrap();
+        named(words, converted(&file, None).unwrap_err());
+        let (model, engines) = (TensorFile::open(&path).unwrap(), vec![Threads::alone()]);
+        let options = TrainOptions {
+            parameters: Parameters {
+                architecture: Architecture::Bitnet,
+                ..LLAMA
+            },
+            ..options()
+        };
+        let begun =
+            Trainer::from_model(engines, &options, Vocabulary::bytes(), &model, Some(&model));
+        named(words, begun.unwrap_err());
+    };
+    let head = Extras { head: true, ..NONE };
+    refused(
+        head,
+        "`output.weight`: it is not the same as token_embd.weight",
+    );
+    let biases = Extras {
+        attention_biases: true,
+        ..NONE
+    };
+    refused(biases, "`blk.0.attn_q.bias`: a bitnet has no biases");
+    let biases = Extras {
+        feed_forward_biases: true,
+        ..NONE
+    };
+    refused(biases, "`blk.0.ffn_gate.bias`: a bitnet has no biases");
+    let frequencies = Extras {
+        frequencies: true,
+        ..NONE
+    };
+    refused(frequencies, "`rope_freqs.weight`: a bitnet has no factors");
+    // Shapes and keys.
+    let refused = |parameters: Parameters, keys: &[(&str, Value<'static>)], words: &str| {
+        write(&path, (parameters, NONE), keys, normal);
+        let file = LanguageFile::open(&path).unwrap();
+        named(words, converted(&file, None).unwrap_err());
+    };
+    let heads = Parameters {
+        head_count: 8,
+        ..LLAMA
+    };
+    refused(
+        heads,
+        &[],
+        "its 8 heads of 64 values have 512 values in all, but",
+    );
+    let width = Parameters {
+        embedding_length: 320,
+        head_count: 5,
+        head_count_kv: 5,
+        ..LLAMA
+    };
+    refused(width, &[], "llama.embedding_length is 320, but");
+    let feed = Parameters {
+        feed_forward_length: 320,
+        ..LLAMA
+    };
+    refused(feed, &[], "llama.feed_forward_length is 320, but");
+    let file = LanguageFile::open(&path).unwrap();
+    assert_eq!(
+        converted(&file, Some(256)).unwrap().feed_forward_length,
+        256
+    );
+    let window = ("llama.attention.sliding_window", Value::U32(8));
+    refused(LLAMA, &[window], "llama.attention.sliding_window is 8");
+    let scaling = ("llama.rope.scaling.type", Value::String("yarn"));
+    refused(LLAMA, &[scaling], "rope.scaling.type");
+    let parts = ("split.count", Value::U16(3));
+    refused(LLAMA, &[parts], "split.count is 3");
+    let linear = Parameters {
+        rope_factor: Some(2.0),
+        rope_base: 5e5,
+        rms_epsilon: 1e-6,
+        ..LLAMA
+    };
+    write(&path, (linear, NONE), &[], normal);
+    let own = converted(&LanguageFile::open(&path).unwrap(), None).unwrap();
+    let expected = Parameters {
+        architecture: Architecture::Bitnet,
+        ..linear
+    };
+    assert_eq!(own, expected);
+    // Another architecture, whose name has as many letters.
+    let mut other = fs::read(&path).unwrap();
+    let places: Vec<usize> = (0..other.len() - 5)
+        .filter(|&at| &other[at..at + 5] == b"llama")
+        .collect();
+    places
+        .iter()
+        .for_each(|&at| other[at..at + 5].copy_from_slice(b"qwen2"));
+    fs::write(&path, other).unwrap();
+    named(
+        "it is `qwen2`",
+        converted(&LanguageFile::open(&path).unwrap(), None).unwrap_err(),
+    );
+}
+
+#[test]
+fn a_conversion_needs_the_recorded_inputs_of_the_same_shapes() {
+    let model = Model::new(ternary);
+    let (options, file) = (model.options(None), TensorFile::open(&model.path).unwrap());
+    let begun = |inputs| {
+        let engines = vec![Threads::alone()];
+        let begun = Trainer::from_model(engines, &options, Vocabulary::bytes(), &file, inputs);
+        begun.unwrap_err().to_string()
+    };
+    let refused = begun(None);
+    assert!(
+        refused.contains("llama.gguf: a llama becomes a bitnet with")
+            && refused.contains("`tercet perplexity ")
+            && refused.contains(" TEXT --record FILE`"),
+        "{refused}"
+    );
+    // A model is no file of inputs; neither is that of another model.
+    let refused = begun(Some(&file));
+    assert!(refused.contains("attn_output.weight.counts"), "{refused}");
+    let other = model.folder.file("other.gguf");
+    let (path, of_other) = (model.folder.file("tiny.gguf"), tiny::LLAMA);
+    tiny::llama(&path, of_other, 1, false).unwrap();
+    record(&path, &other);
+    let refused = begun(Some(&TensorFile::open(&other).unwrap()));
+    assert!(
+        refused.contains("it has 96 values, but 256 are needed"),
+        "{refused}"
+    );
+}
