@@ -52,6 +52,8 @@ mod training_adapters;
 #[cfg(not(sanitized))]
 mod training_convert;
 #[cfg(not(sanitized))]
+mod training_convert_refused;
+#[cfg(not(sanitized))]
 mod training_in_place;
 #[cfg(not(sanitized))]
 mod training_kept;

@@ -38,6 +38,8 @@ Examples:
   tercet train book.txt -o book.gguf --steps 9000 --every 100 --plateau 3 --patience 9
   tercet perplexity book.gguf book.txt --record inputs.gguf            what the channels of a model are worth ...
   tercet train book.txt --from book.gguf --channels 256 --importance inputs.gguf -o small.gguf
+  tercet perplexity llama.gguf book.txt --record inputs.gguf           makes a llama ternary ...
+  tercet train book.txt --from llama.gguf --importance inputs.gguf -o ternary.gguf
   tercet train book.txt -o book.gguf --zeros 0.7                       seven of ten weights are 0
   tercet train texts/ -o model.gguf --keep 0.1 --clusters 50           a tenth, of all kinds of text
   tercet train book.txt --preset small --plan                          the memory that a run needs
@@ -60,6 +62,13 @@ frequent pairs. With --tokenizer it is the vocabulary of a model instead.
 --keep makes a run on a large text shorter: the vocabulary is that of the whole text, but the steps use only some pieces \
 of it. With --clusters, k-means groups the pieces by the rare tokens that they have, and each cluster gives as many of \
 them, or all it has.
+
+--from with a llama converts it to a bitnet: its matrices, gains and embedding are the first weights, and steps train \
+them as ternary ones. A bitnet has two norms per layer that a llama lacks. Their gains are made so that on average the \
+norms change nothing: from the sizes of inputs in --importance, which `tercet perplexity` measures on a text such as \
+DATA. The report has the held-out cost of the llama, and as step 0 that of the model that is only rounded. A llama with \
+a head that is not its embedding, with biases, with a window of attention, with scaling of RoPE other than linear, or \
+with a width that is no multiple of 256 is refused.
 
 --channels makes the matrices of the feed-forward network smaller in the file. A channel's importance is the mean square \
 of its values as recorded, times the squares of its weights in the matrix after it. The heads of a bitnet cannot be \
@@ -123,8 +132,9 @@ Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2,
 
 JSON (--json), a line each: begun (at which step), parameters, tokens, held_out_tokens, steps, batch, rate, teacher (its path, \
 or null), teacher_cache (with --teacher-cache: sequences, how many are in it at first, and the bytes of each; else null), kept (with --keep: windows of the text, how many are kept, and both numbers of each of the --clusters; else null), pruned (with --channels: channels per layer before, how many are kept, and their share of \
-the importance; else null), adapters (with --adapters: the rank and the number of trained values; else null); step, loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
-process had; null where the system does not say); evaluated (the step), sum, count, bytes, mean, bits_per_byte, \
+the importance; else null), adapters (with --adapters: the rank and the number of trained values; else null), converted (for a llama: its \
+architecture, and its cost of the held-out text as below; else null); step, loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
+process had; null where the system does not say); evaluated (the step; 0 for a converted model that is only rounded), sum, count, bytes, mean, bits_per_byte, \
 verdict (best, waited, halved, over; null where none was due); done (steps), kept (the step whose weights the file \
 has), file, digest (null, as kept, unless the run is over; FNV-1a of 64 bits over the file's bytes), bytes, memory, \
 seconds.
