@@ -66,9 +66,9 @@ them, or all it has.
 --from with a llama converts it to a bitnet: its matrices, gains and embedding are the first weights, and steps train \
 them as ternary ones. A bitnet has two norms per layer that a llama lacks. Their gains are made so that on average the \
 norms change nothing: from the sizes of inputs in --importance, which `tercet perplexity` measures on a text such as \
-DATA. The report has the held-out cost of the llama, and as step 0 that of the model that is only rounded. A llama with \
-a head that is not its embedding, with biases, with a window of attention, with scaling of RoPE other than linear, or \
-with a width that is no multiple of 256 is refused.
+DATA. The report has the held-out cost of the llama, and as step 0 that of the model that is only rounded. --rule \
+optimal rounds with the least squared error. A llama with a head that is not its embedding, with biases, with a window \
+of attention, with scaling of RoPE other than linear, or with a width that is no multiple of 256 is refused.
 
 --channels makes the matrices of the feed-forward network smaller in the file. A channel's importance is the mean square \
 of its values as recorded, times the squares of its weights in the matrix after it. The heads of a bitnet cannot be \
