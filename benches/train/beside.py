@@ -25,6 +25,7 @@ import torch
 import llama
 import model
 import pytorch
+import repdl
 
 MAGIC = b"tercet tokens 1\n"
 # Streams of draws, as the run numbers them.
@@ -33,7 +34,7 @@ ORDER, OFFSET, WEIGHTS = 1, 2, 3
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--variant", choices=("qat", "float", "llama"), default="qat")
+    parser.add_argument("--variant", choices=("qat", "float", "llama", "repdl"), default="qat")
     parser.add_argument("--model", required=True, help="the file that the run wrote, .gguf")
     parser.add_argument("--tokens", required=True, help="tokens.bin in the folder of the run's --checkpoint")
     for name, default in dict(steps=1000, batch=16, seed=1, threads=1).items():
@@ -43,11 +44,16 @@ def options() -> argparse.Namespace:
     pytorch.learning(parser)
     parser.add_argument("--every", type=int, help="steps between evaluations [default: a tenth of all]")
     parser.add_argument("--stop-after", type=int, help="end after so many steps, for which the rate is not planned")
+    parser.add_argument("--compile", action="store_true", help="with torch.compile, whose first steps are not counted")
+    parser.add_argument("--repdl", metavar="DIR", help="with --variant repdl: a clone of github.com/microsoft/RepDL")
+    parser.add_argument("--flags", default="", help="flags with which RepDL is compiled, besides -O3")
     parser.add_argument("--llama", metavar="OUT", help="with --variant llama: write the trained model, .gguf")
     parser.add_argument("--json", action="store_true", help="lines of JSON, one a step too")
     found = parser.parse_args()
     if found.llama and found.variant != "llama":
         parser.error("--llama needs --variant llama: the other variants have norms that a llama lacks")
+    if bool(found.repdl) != (found.variant == "repdl"):
+        parser.error("--variant repdl and --repdl DIR belong together")
     if found.lr is None:
         found.lr = 2e-3 * math.sqrt(found.batch / 16)
     if found.warmup is None:
@@ -196,6 +202,15 @@ def main() -> None:
     windows = held_windows(config, held, vocabulary.begin)
     scored_bytes = sum(int(vocabulary.lengths[targets.numpy()].sum()) for _, targets in windows)
     weights = first_weights(config)
+    if config.repdl:
+        repdl.load(config.repdl, config.flags.split())
+
+    def cost(weights: dict[str, torch.Tensor], inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        ops = model.KINDS[config.variant](weights, ({}, {}))
+        return ops.loss(model.forward(ops, config, inputs), targets)
+
+    if config.compile:
+        cost = torch.compile(cost)
     optimizer = pytorch.AdamW(weights, config)
 
     def told(line: dict, text: str) -> None:
@@ -210,22 +225,27 @@ def main() -> None:
     for step in range(1, last + 1):
         inputs, targets = next(order)
         start, rate = time.perf_counter(), optimizer.rate()
-        ops = model.KINDS[config.variant](weights, ({}, {}))
-        loss, sums = pytorch.batch_gradients(ops, config, inputs, targets)
+        for weight in weights.values():
+            weight.grad = None
+        loss = cost(weights, inputs, targets)
+        loss.backward()
+        loss = loss.item()
+        none = torch.zeros_like
+        sums = {name: none(weight) if weight.grad is None else weight.grad for name, weight in weights.items()}
         norm = optimizer.step(sums, targets.numel())
         own = time.perf_counter() - start
-        # PyTorch's first step sets things up.
-        if step > 1 or last == 1:
+        # PyTorch's first step sets things up, and with --compile the second too.
+        if step > 1 + config.compile or last == 1:
             spent, done = spent + own, done + targets.numel()
         mean = loss / targets.numel()
         if config.json:
             pace = targets.numel() / own
             told({"step": step, "mean": mean, "rate": rate, "norm": norm, "tokens_per_second": pace}, "")
         if step % config.every == 0 or step == last:
-            cost = sum(pytorch.nats(config.variant, weights, config, *some) for some in windows)
+            held_cost = sum(pytorch.nats(config.variant, weights, config, *some) for some in windows)
             count = sum(targets.numel() for _, targets in windows)
-            bits, pace = cost / math.log(2) / scored_bytes, done / max(spent, 1e-9)
-            line = {"evaluated": step, "mean": cost / count, "count": count, "bytes": scored_bytes}
+            bits, pace = held_cost / math.log(2) / scored_bytes, done / max(spent, 1e-9)
+            line = {"evaluated": step, "mean": held_cost / count, "count": count, "bytes": scored_bytes}
             row = f"{step:6} {mean:8.4f} {rate:9.6f} {norm:8.3f} {pace:9.0f} {bits:21.5f}"
             told(line | {"bits_per_byte": bits, "tokens_per_second": pace}, row)
     if config.llama:

@@ -136,11 +136,6 @@ class Llama(Float):
     def norm(self, name, x):
         return x if name.endswith("sub_norm") else super().norm(name, x)
 
-    def gradients(self):
-        # Gains that are not there stay 1.
-        found = super().gradients().items()
-        return {name: torch.zeros_like(self.weights[name]) if grad is None else grad for name, grad in found}
-
 
 class Qat(Float):
     """Quantization-aware training: weights, embedding and activations are codes, the rest and all gradients floats."""

@@ -63,7 +63,7 @@ fn a_run_with_factored_moments_has_one_file_too() {
         let kept = bytes(&state, moments) + factors;
         // And the places of 13 tensors' factors.
         assert_eq!(plan.moments, kept + 13 * 16);
-        let values = state.get("first_moments").unwrap().shape[0] as usize;
+        let values = state.get("first_moments").unwrap().shape[0];
         assert!(factors * 20 < values, "{factors} for {values}");
         let most = if lean { 3.3 } else { 8.1 };
         assert!(((plan.weights + plan.moments) as f64) < most * values as f64);

@@ -11,7 +11,6 @@ impl AdamW {
     /// Updates the factor of a row from its sums of gradients: r = fl(fl(β₂ · r) + fl((1 − β₂) · a)), with the mean
     /// square a = f32(Σ g² / n). g is limited as in [`AdamW::update`]; its squares are exact in f64, and added in the
     /// order of [`crate::number::lanes`]. O(n).
-    #[inline(always)]
     pub fn row_factor(&self, update: &Update, (sums, unit): (&[i64], f32), factor: &mut f32) {
         let mut lanes = Lanes::<f64>::new();
         let mut squares = [0.0; 64];
@@ -27,7 +26,6 @@ impl AdamW {
     /// Updates the factors of columns from `first` on, at most [`FACTORED_COLUMNS`] of them, from the sums of
     /// gradients of the whole matrix with `columns` columns: like [`AdamW::row_factor`], but squares are added in the
     /// order of the rows. O(rows).
-    #[inline(always)]
     pub fn column_factors(
         &self,
         update: &Update,
@@ -80,7 +78,7 @@ pub fn factor_mean(rows: &[f32]) -> f32 {
 /// factored(rows[1], factor_mean(&rows), &[2.0, 4.0], &mut moments);
 /// assert_eq!(moments, [3.0, 6.0]);
 /// ```
-#[inline(always)]
+#[inline]
 pub fn factored(row: f32, mean: f32, columns: &[f32], moments: &mut [f32]) {
     let share = if mean > 0.0 { row / mean } else { 0.0 };
     for (moment, &column) in moments.iter_mut().zip(columns) {

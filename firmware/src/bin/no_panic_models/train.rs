@@ -5,10 +5,10 @@ use tercet_core::model::attention::PlainProducts;
 use tercet_core::number::root::sqrt_f32;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
-    Activations, AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, LeanBlock, Needs, Parameter,
-    Schedule, Shapes, SoftTargets, Tensor, Update, accumulate, code, exponent, factor_mean,
-    factored, fixed, gate, gradient, gradients, lean_codes, lean_weights, loss, norm, power_row, power_row_wide, quantize,
-    row_codes, soften, squares, ternary, transpose, unit,
+    Activations, AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, LeanBlock, Needs,
+    Parameter, Schedule, Shapes, SoftTargets, Tensor, Update, accumulate, code, exponent,
+    factor_mean, factored, fixed, gate, gradient, gradients, lean_codes, lean_weights, loss, norm,
+    power_row, power_row_wide, quantize, row_codes, soften, squares, ternary, transpose, unit,
 };
 
 use crate::reach::reach;
@@ -22,8 +22,8 @@ reach! {
     <Scalar as TrainEngine>::weight_gradient,
     Activations::name,
     AdamW::clip,
-    each_column_factor,
-    each_row_factor,
+    AdamW::column_factors,
+    AdamW::row_factor,
     each_update,
     AttentionGradient::head_by::<PlainProducts>,
     AttentionGradient::sequences,
@@ -58,7 +58,7 @@ reach! {
     code,
     exponent,
     factor_mean,
-    each_factored,
+    factored,
     fixed,
     gate,
     gradient,
@@ -108,22 +108,4 @@ fn each_lean_update(
     draws: fn(usize) -> [u32; 4],
 ) {
     adamw.update_lean(sqrt_f32, update, (sums, 1.0), true, block, draws);
-}
-
-fn each_row_factor(adamw: &AdamW, update: &Update, sums: (&[i64], f32), factor: &mut f32) {
-    adamw.row_factor(update, sums, factor);
-}
-
-fn each_column_factor(
-    adamw: &AdamW,
-    update: &Update,
-    sums: (&[i64], f32),
-    place: (usize, usize),
-    factors: &mut [f32],
-) {
-    adamw.column_factors(update, sums, place, factors);
-}
-
-fn each_factored(row: f32, mean: f32, columns: &[f32], moments: &mut [f32]) {
-    factored(row, mean, columns, moments);
 }
