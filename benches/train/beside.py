@@ -6,9 +6,9 @@ weights, learning rates and held-out windows.
 
 `--variant qat` is BitNet's training: the forward pass has the codes of the file, gradients go straight through them.
 `--variant float` is a model of the same shape in f32. `--variant llama` is that without the norms that the architecture
-`llama` lacks, which `--llama OUT.gguf` writes with the run's tokenizer: a float model to convert. Steps, batch, seed and what decides the learning rate are to be
-those of the run and have the same defaults. The run's model is asked for its shape and vocabulary alone, not for its
-weights.
+`llama` lacks, which `--llama OUT.gguf` writes with the run's tokenizer: a float model to convert. `--variant repdl` is
+`float` with RepDL's products, softmax and loss. Steps, batch, seed and what decides the learning rate are to be those of
+the run and have the same defaults. The run's model is asked for its shape and vocabulary alone, not for its weights.
 """
 
 import argparse
