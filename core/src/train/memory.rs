@@ -205,7 +205,8 @@ impl Lengths {
 
 impl Needs {
     /// Returns the memory that steps of `rows` rows need on an engine, for sequences of `length` rows each. With
-    /// `recompute`, layers' forward passes are computed twice, and only their inputs are kept, as floats. O(layers).
+    /// `recompute`, layers' forward passes are computed twice, and only their inputs are kept, as floats; otherwise
+    /// `activations` says how inputs and values are kept. O(layers).
     ///
     /// # Errors
     /// [`ModelError::TooLarge`]; [`ModelError::Weights`] for codes that are not the model's.
