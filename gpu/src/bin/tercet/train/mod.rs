@@ -90,9 +90,12 @@ With --lean, updates that are smaller than a step of the 16 bits are kept on ave
 random, with a chance that depends on how near it is. The draws depend on --seed, the step and the weight alone, so the \
 bytes of the file are still the same on every machine.
 
-With --factored (Adafactor), the second moment of a weight is its row's factor times its column's, divided by the mean of the rows' factors; a factor is a running mean of squares of gradients.
+With --factored (Adafactor), the second moment of a weight is its row's factor times its column's, divided by the mean of \
+the rows' factors; a factor is a running mean of squares of gradients.
 
-With --activations, the forward pass is the same, and the gradients are those of the rounded values. int8 has a scale for each token and each vector. With --recompute only one layer's values are kept, so they are rounded without a gain in memory.
+With --activations, the forward pass is the same, and the gradients are those of the rounded values. int8 has a scale for \
+each token and each vector. With --recompute, what is kept are the inputs of layers, in f32: the gradients are those without it, \
+and --activations saves no memory then.
 
 --adapters (LoRA) keeps the weights of --from and trains a change of each ternary matrix: the product of a matrix of N \
 columns and one of N rows. The embedding and the gains stay. Only the change has moments, and a checkpoint has only the \
