@@ -264,6 +264,58 @@ fn layers_computed_twice_give_the_same() {
     assert_eq!(of(TERNARY, &once), of(TERNARY, &twice));
 }
 
+#[test]
+fn layers_computed_twice_have_the_same_faults() {
+    let text = text(9);
+    let once = batch(&text, 3);
+    let twice = Batch {
+        recompute: true,
+        ..once
+    };
+    let mut in_layers = std::collections::BTreeSet::new();
+    for layer in 0..2 {
+        for norm in ["attn_norm", "attn_sub_norm", "ffn_norm", "ffn_sub_norm"] {
+            for value in (6..26).map(|power| 4f32.powi(power)).chain([f32::NAN]) {
+                let file = spoiled(&format!("blk.{layer}.{norm}.weight"), value);
+                let found = of(&file, &once);
+                assert_eq!(found, of(&file, &twice), "{layer} {norm} {value}");
+                if let Err(Fault::Diverged { layer, tensor }) = found {
+                    in_layers.insert((layer, tensor));
+                }
+            }
+        }
+    }
+    assert!(in_layers.len() > 3, "{in_layers:?}");
+}
+
+#[test]
+fn layers_computed_twice_keep_one_sequence_and_the_inputs_of_all() {
+    let of = |sequences: usize| {
+        let file = Reader::new(TERNARY).unwrap();
+        let (mut layers, mut steps) = ([DecoderLayer::EMPTY; 2], [0; 2]);
+        let model = Model::new(&file, &mut layers, &mut steps).unwrap();
+        let (codes, scales, rows) = transposed(&file, &Shapes::new(model.config()));
+        let transposed = Transposed {
+            codes: &codes,
+            scales: &scales,
+            rows: &rows,
+        };
+        let size = (66, 66 * sequences);
+        Needs::of(
+            &Scalar,
+            &model,
+            &transposed,
+            size,
+            (true, Activations::Int8),
+        )
+        .unwrap()
+    };
+    let mut expected = of(1);
+    // Inputs of two layers and of the head, and a gradient of the residual.
+    expected.floats += 2 * 66 * 64 * 4;
+    assert_eq!(of(3), expected);
+}
+
 /// The cosine between gradients of all tensors.
 fn cosine(a: &[i64], b: &[i64]) -> f64 {
     let dot =
@@ -476,9 +528,15 @@ fn what_is_no_batch_of_the_model_is_refused() {
 #[test]
 fn no_tokens_are_no_gradients() {
     let text = text(0);
-    let (cost, sums) = of(TERNARY, &batch(&text, 3)).unwrap();
-    assert_eq!(cost, 0);
-    assert!(sums.iter().all(|&sum| sum == 0));
+    for recompute in [false, true] {
+        let batch = Batch {
+            recompute,
+            ..batch(&text, 3)
+        };
+        let (cost, sums) = of(TERNARY, &batch).unwrap();
+        assert_eq!(cost, 0);
+        assert!(sums.iter().all(|&sum| sum == 0));
+    }
 }
 
 #[test]

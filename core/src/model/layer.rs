@@ -35,6 +35,26 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     pub(crate) fn layer<T: Tape>(
         &mut self,
         (index, layer): (usize, &DecoderLayer<'_>),
+        caches: (&mut Cache<'_>, &[Sequence<'_>]),
+        vectors: &mut Vectors<'_>,
+        tape: &mut T,
+    ) -> Result<(), E::Failure> {
+        self.until_gate((index, layer), caches, vectors, tape)?;
+        let Gates { gate, up } = vectors.parts.gates();
+        self.engine.gate(self.model.config().gate, gate, up)?;
+        let norm = (layer.feed_forward_sub_norm, index, Stage::Gate);
+        self.norm(norm, gate, &[&layer.down])?;
+        let y = vectors.parts.sum();
+        self.product(&layer.down, y)?;
+        add(vectors.x, y);
+        Ok(())
+    }
+
+    /// Passes the residuals of all rows through a layer until the gate's input and its factor, and with that until all
+    /// that a tape keeps. The residuals are then those between attention and the feed-forward network.
+    pub(crate) fn until_gate<T: Tape>(
+        &mut self,
+        (index, layer): (usize, &DecoderLayer<'_>),
         (cache, sequences): (&mut Cache<'_>, &[Sequence<'_>]),
         vectors: &mut Vectors<'_>,
         tape: &mut T,
@@ -71,12 +91,6 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         self.products([(&layer.gate, &mut *gate), (&layer.up, &mut *up)])?;
         tape.keep(Kept::Gate, gate);
         tape.keep(Kept::Up, up);
-        self.engine.gate(self.model.config().gate, gate, up)?;
-        let norm = (layer.feed_forward_sub_norm, index, Stage::Gate);
-        self.norm(norm, gate, &[&layer.down])?;
-        let y = vectors.parts.sum();
-        self.product(&layer.down, y)?;
-        add(vectors.x, y);
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
 //! The steps of a backward pass.
 
 use super::attention::{AttentionGradient, Gradients};
-use super::linear::groups;
-use super::memory::{BackwardBuffers, LayerTape, Transposed};
+use super::buffers::{BackwardBuffers, LayerTape};
+use super::memory::Transposed;
 use super::power::{WEIGHT_FLOOR, fixed};
 use super::rows::{each_row, each_row_mut};
 use super::step::{Batch, Fault, Loss};
-use super::{GROUP, GradientSums, Inputs, Parameter, Shapes, Tensor};
+use super::{GradientSums, Inputs, Parameter, Shapes, Tensor};
 use crate::engine::{TrainEngine, WeightScratch};
 use crate::model::{
     Cache, DecoderLayer, Gates, Heads, Pass, Rope, Sequence, Stage, Vectors, Weights, add, copy,
@@ -22,21 +22,29 @@ pub(super) struct Backward<'p, 'w, 'a, 'l, 's, E, S: ?Sized> {
     /// Number of rows per sequence.
     pub(super) length: usize,
     pub(super) sums: &'s mut S,
-    pub(super) fault: Option<Fault>,
+    /// The first fault in the order of the steps, and the number of checks before it.
+    pub(super) fault: Option<(usize, Fault)>,
+    /// Number of checks of this part of the batch, in a layer.
+    pub(super) checks: usize,
+    /// True for the last part of the batch, which completes the sums of tensors.
+    pub(super) is_last: bool,
 }
 
 impl<E: TrainEngine, S: GradientSums + ?Sized> Backward<'_, '_, '_, '_, '_, E, S> {
     /// Records the first tensor for which numbers were not within their bounds.
     fn note(&mut self, layer: usize, part: Parameter, within: bool) {
-        if !within {
+        let checks = self.checks;
+        self.checks = checks.wrapping_add(1);
+        // Another part may have failed at a later step of the same layer.
+        if !within && self.fault.is_none_or(|(before, _)| checks < before) {
             let tensor = part.name();
-            self.fault.get_or_insert(Fault::Diverged { layer, tensor });
+            self.fault = Some((checks, Fault::Diverged { layer, tensor }));
         }
     }
 
-    /// Reports a tensor whose gradients are complete, unless the step has failed.
+    /// Reports a tensor whose gradients are complete after the last part, unless the step has failed.
     fn complete(&mut self, tensor: &Tensor) {
-        if self.fault.is_none() {
+        if self.is_last && self.fault.is_none() {
             self.sums.complete(tensor);
         }
     }
@@ -56,8 +64,12 @@ impl<E: TrainEngine, S: GradientSums + ?Sized> Backward<'_, '_, '_, '_, '_, E, S
         let layer = self.transposed.layer(&self.shapes, &embedding)?;
         let norm = self.shapes.tensor(0, Parameter::OutputNorm);
         let mut cost: Loss = 0;
-        for range in groups(batch.tokens.len(), self.length) {
-            let (first, rows) = (range.start, range.len());
+        let (all, mut next) = (batch.tokens.len(), 0);
+        while next < all {
+            // At most to the end of a sequence.
+            let left = self.length - next.checked_rem(self.length).unwrap_or(0);
+            let (first, rows) = (next, left.min(work.head_rows).min(all - next).max(1));
+            next = first.saturating_add(rows);
             let part = |row: usize| {
                 row.saturating_mul(width)..row.saturating_add(rows).saturating_mul(width)
             };
@@ -83,7 +95,7 @@ impl<E: TrainEngine, S: GradientSums + ?Sized> Backward<'_, '_, '_, '_, '_, E, S
                 match own.and_then(|own| cost.checked_add(own)) {
                     Some(sum) => cost = sum,
                     None => {
-                        self.fault.get_or_insert(Fault::Logits { row });
+                        self.fault.get_or_insert((0, Fault::Logits { row }));
                         return Ok(cost);
                     }
                 }
@@ -91,7 +103,7 @@ impl<E: TrainEngine, S: GradientSums + ?Sized> Backward<'_, '_, '_, '_, '_, E, S
             let inputs = Inputs {
                 codes: plane(self.pass.work.bytes, rows, width),
                 scales: self.pass.work.scales.get(..rows).unwrap_or_default(),
-                length: GROUP,
+                length: self.length,
             };
             let mut scratch = WeightScratch {
                 codes: work.group_codes,
@@ -136,7 +148,7 @@ impl<E: TrainEngine, S: GradientSums + ?Sized> Backward<'_, '_, '_, '_, '_, E, S
         Ok(cost)
     }
 
-    /// Computes the gradients of a layer's input from those of its output, in place in `dx`.
+    /// Computes the gradients of a layer's input from those of its output, in place in `dx`, for the rows of the pass.
     pub(super) fn layer(
         &mut self,
         (index, layer): (usize, &DecoderLayer<'_>),

@@ -39,7 +39,7 @@ impl Inputs<'_> {
 }
 
 /// Returns the rows of each group, for sequences of the same length.
-pub(super) fn groups(rows: usize, length: usize) -> impl Iterator<Item = core::ops::Range<usize>> {
+fn groups(rows: usize, length: usize) -> impl Iterator<Item = core::ops::Range<usize>> {
     let length = length.max(1);
     (0..rows).step_by(length).flat_map(move |first| {
         let end = first.saturating_add(length).min(rows);

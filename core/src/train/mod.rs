@@ -30,6 +30,7 @@
 
 mod attention;
 mod backward;
+mod buffers;
 mod codes;
 mod factored;
 mod gate;

@@ -3,7 +3,8 @@
 #[cfg(doc)]
 use super::WEIGHT_FLOOR;
 use super::backward::Backward;
-use super::memory::{BackwardMemory, Lengths, Transposed, check};
+use super::buffers::{BackwardMemory, Lengths};
+use super::memory::{Transposed, check};
 use super::{ATTENTION_GROUPS, Activations, GROUP, Memory, Needs, Shapes, SoftTargets, Tensor};
 use crate::engine::TrainEngine;
 use crate::model::{
@@ -22,7 +23,8 @@ pub struct Batch<'b> {
     pub soft: Option<SoftTargets<'b>>,
     /// Number of tokens per sequence.
     pub length: usize,
-    /// True to compute layers' forward passes twice and keep only their inputs. The bits are the same.
+    /// True to compute layers' forward passes twice, a sequence at a time and without their last product the second
+    /// time, and keep only their inputs. The bits are the same.
     pub recompute: bool,
     /// How inputs and values of layers are kept. It changes the gradients.
     pub activations: Activations,
@@ -66,7 +68,7 @@ pub trait GradientSums {
 
     /// Called once per tensor, when the gradients of the whole batch are in its sums, and only while nothing has
     /// failed. The last norm is the first; the embedding, whose sums grow from the beginning, the last. Between them
-    /// the sums of no two tensors are in use at the same time.
+    /// the sums of no two tensors are in use at the same time, or of no two layers with [`Batch::recompute`].
     fn complete(&mut self, _tensor: &Tensor) {}
 }
 
@@ -108,26 +110,10 @@ pub fn gradients<E: TrainEngine, S: GradientSums + ?Sized>(
     let kept = (batch.recompute, batch.activations);
     let needs = Needs::of(engine, model, transposed, (length, rows), kept)?;
     check(memory, &needs)?;
-    let span = Span::new(Pattern::FULL, length as u32);
-    let (places, mut vectors, work) = Vectors::cut(model, span, rows, &mut memory.model);
-    for (index, place) in places.iter_mut().enumerate() {
-        let (sequence, position) = (index / length.max(1), index % length.max(1));
-        *place = Place {
-            sequence,
-            position: position as u32,
-            fault: None,
-        };
-        let found = sequences.get_mut(sequence);
-        let found = found.ok_or(ModelError::NoSequence { row: index })?;
-        if *found.pattern() != Pattern::FULL {
-            return Err(ModelError::Windowed { sequence }.into());
-        }
-        if position == 0 {
-            found.reset(cache);
-        }
-        found.extend(sequence, position as u32, cache)?;
-    }
+    begin((rows, length), cache, sequences)?;
     let lengths = Lengths::of(config, (length, rows), kept);
+    let span = Span::new(Pattern::FULL, length as u32);
+    let (places, mut vectors, work) = Vectors::cut(model, span, lengths.rows, &mut memory.model);
     let mut room = BackwardMemory::cut(
         lengths,
         (memory.floats, memory.kept),
@@ -141,16 +127,33 @@ pub fn gradients<E: TrainEngine, S: GradientSums + ?Sized>(
         places,
         work,
     };
-    pass.embed(batch.tokens.iter().copied(), vectors.x)?;
+    take_places(pass.places, length);
     pass.angles(sequences, vectors.angles);
-    for (index, layer) in model.layers().iter().enumerate() {
-        let (input, mut tape, ..) = room.layer(index);
-        copy(input, vectors.x);
-        pass.layer((index, layer), (cache, sequences), &mut vectors, &mut tape)?;
-        room.pack(index);
+    let mut fault = None;
+    for part in 0..lengths.parts {
+        let first = part.wrapping_mul(lengths.rows);
+        let sequences = lengths.sequences(sequences, part);
+        take_places(pass.places, length);
+        pass.embed(batch.tokens.iter().skip(first).copied(), vectors.x)?;
+        for (index, layer) in model.layers().iter().enumerate() {
+            let (input, mut tape, ..) = room.layer(index, part);
+            copy(input, vectors.x);
+            pass.layer((index, layer), (cache, sequences), &mut vectors, &mut tape)?;
+            if !room.computes_again() {
+                room.pack(index, part);
+            }
+        }
+        if room.computes_again() {
+            copy(room.layer(config.layers, part).0, vectors.x);
+        }
+        fault = forward_fault(fault, pass.places);
     }
-    if let Some(fault) = forward_fault(pass.places) {
-        return Ok(Err(fault));
+    if let Some((position, layer, step)) = fault {
+        return Ok(Err(Fault::NotFinite {
+            layer,
+            step,
+            position,
+        }));
     }
     let mut backward = Backward {
         pass,
@@ -159,36 +162,87 @@ pub fn gradients<E: TrainEngine, S: GradientSums + ?Sized>(
         length,
         sums,
         fault: None,
+        checks: 0,
+        is_last: true,
     };
-    let cost = backward.head(batch, vectors.x, room.dx, &mut room.work)?;
+    let (x, dx, work) = room.head();
+    let cost = backward.head(batch, x.unwrap_or(vectors.x), dx, work)?;
     for (index, layer) in model.layers().iter().enumerate().rev() {
         if backward.fault.is_some() {
             break;
         }
-        if room.computes_again() {
-            let (input, mut tape, ..) = room.layer(index);
-            copy(vectors.x, input);
-            backward
-                .pass
-                .layer((index, layer), (cache, sequences), &mut vectors, &mut tape)?;
-            room.pack(index);
+        for part in 0..lengths.parts {
+            (backward.checks, backward.is_last) = (0, part.wrapping_add(1) == lengths.parts);
+            let sequences = lengths.sequences(sequences, part);
+            if room.computes_again() {
+                let (input, mut tape, ..) = room.layer(index, part);
+                copy(vectors.x, input);
+                backward.pass.until_gate(
+                    (index, layer),
+                    (cache, sequences),
+                    &mut vectors,
+                    &mut tape,
+                )?;
+                room.pack(index, part);
+            }
+            room.unpack(index, part);
+            let (input, mut tape, dx, work) = room.layer(index, part);
+            let caches = (&*cache, sequences);
+            backward.layer(
+                (index, layer),
+                caches,
+                (input, &mut tape),
+                dx,
+                (&mut vectors, work),
+            )?;
         }
-        room.unpack(index);
-        let (input, mut tape, dx, work) = room.layer(index);
-        let caches = (&*cache, &*sequences);
-        backward.layer(
-            (index, layer),
-            caches,
-            (input, &mut tape),
-            dx,
-            (&mut vectors, work),
-        )?;
     }
     backward.look_up(batch.tokens, room.dx);
     Ok(match backward.fault {
-        Some(fault) => Err(fault),
+        Some((_, fault)) => Err(fault),
         None => Ok(cost),
     })
+}
+
+/// Resets the sequences of a batch and takes all their pages.
+fn begin(
+    (rows, length): (usize, usize),
+    cache: &mut Cache<'_>,
+    sequences: &mut [Sequence<'_>],
+) -> Result<(), ModelError> {
+    for row in 0..rows {
+        let (sequence, position) = place(row, length);
+        let found = sequences.get_mut(sequence);
+        let found = found.ok_or(ModelError::NoSequence { row })?;
+        if *found.pattern() != Pattern::FULL {
+            return Err(ModelError::Windowed { sequence });
+        }
+        if position == 0 {
+            found.reset(cache);
+        }
+        found.extend(sequence, position, cache)?;
+    }
+    Ok(())
+}
+
+/// Returns the sequence and the position of a row.
+const fn place(row: usize, length: usize) -> (usize, u32) {
+    match (row.checked_div(length), row.checked_rem(length)) {
+        (Some(sequence), Some(position)) => (sequence, position as u32),
+        _ => (0, 0),
+    }
+}
+
+/// Makes the places those of the rows of a part, without faults.
+fn take_places(places: &mut [Place], length: usize) {
+    for (row, to) in places.iter_mut().enumerate() {
+        let (sequence, position) = place(row, length);
+        *to = Place {
+            sequence,
+            position,
+            fault: None,
+        };
+    }
 }
 
 /// Fails if the batch is invalid for this model, before any computation.
@@ -254,16 +308,15 @@ fn refuse(
     Ok(())
 }
 
-/// Returns the fault with the lowest position, then layer, then step.
-fn forward_fault(places: &[Place]) -> Option<Fault> {
+/// A position, and the layer and the step with a value that is not finite there.
+type NotFinite = (u32, usize, Stage);
+
+/// Returns the fault with the lowest position, then layer, of those in the places and an earlier one.
+fn forward_fault(earlier: Option<NotFinite>, places: &[Place]) -> Option<NotFinite> {
     let faults = places.iter().filter_map(|place| {
         let (layer, step) = place.fault?;
         Some((place.position, layer, step))
     });
-    let (position, layer, step) = faults.min_by_key(|&(position, layer, _)| (position, layer))?;
-    Some(Fault::NotFinite {
-        layer,
-        step,
-        position,
-    })
+    let all = earlier.into_iter().chain(faults);
+    all.min_by_key(|&(position, layer, _)| (position, layer))
 }

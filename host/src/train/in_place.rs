@@ -1,4 +1,4 @@
-//! Updates of tensors during the backward pass, with the sums of two tensors in place of all.
+//! Updates of tensors during the backward pass, with the sums of a few tensors in place of all.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::moments::Moments;
 use super::state::unit_of;
 
 /// A step that updates each tensor as soon as its gradients are complete. Its sums are those of the embedding, which
-/// grow during the whole pass, and of one other tensor at a time.
+/// grow during the whole pass, and of one other tensor at a time, or of one layer if layers are computed twice.
 pub(super) struct InPlace<'s> {
     pub(super) step: Step,
     pub(super) targets: u64,
@@ -19,28 +19,53 @@ pub(super) struct InPlace<'s> {
     pub(super) adapters: Option<&'s mut Adapters>,
     pub(super) weights: &'s mut Weights,
     pub(super) moments: &'s mut Moments,
-    /// As many as [`InPlace::needs`] says, all 0 except those in use.
+    /// As many as the places need, all 0 except those in use.
     pub(super) sums: Vec<i64>,
-    /// Number of values of the embedding.
-    pub(super) embedding: usize,
+    pub(super) places: Places,
     /// The place of each tensor among all, and its sum of squares.
     pub(super) squares: Vec<(usize, f32)>,
     /// The time of the updates.
     pub(super) spent: Duration,
 }
 
-impl InPlace<'_> {
-    /// Returns the number of sums for a model. O(layers).
-    pub(super) fn needs(config: &Config) -> usize {
+/// Where the sums of each tensor are: those of the embedding first.
+#[derive(Clone, Copy)]
+pub(super) struct Places {
+    embedding: usize,
+    /// Number of values after which the same sums are used again: those of a layer, or 1 for those of each tensor.
+    cycle: usize,
+    /// Number of sums.
+    pub(super) needs: usize,
+}
+
+impl Places {
+    /// Returns the places for a model. O(layers).
+    pub(super) fn of(config: &Config, recompute: bool) -> Self {
         let shapes = Shapes::new(config);
-        let others = shapes
+        let embedding = shapes.tensor(0, Parameter::Embedding).len();
+        let layer = shapes.tensor(1, Parameter::AttentionNorm).first - embedding;
+        let mut places = Self {
+            embedding,
+            cycle: if recompute { layer } else { 1 },
+            needs: 0,
+        };
+        let ends = shapes
             .iter()
-            .filter(|tensor| tensor.part != Parameter::Embedding);
-        let most = others.map(|tensor| tensor.len()).max().unwrap_or(0);
-        let embedding = shapes.tensor(0, Parameter::Embedding);
-        embedding.len().saturating_add(most)
+            .map(|tensor| places.first(&tensor).saturating_add(tensor.len()));
+        places.needs = ends.max().unwrap_or(0);
+        places
     }
 
+    /// Returns the index of a tensor's first sum.
+    const fn first(&self, tensor: &Tensor) -> usize {
+        match tensor.first.checked_sub(self.embedding) {
+            Some(after) => self.embedding + after % self.cycle,
+            None => 0,
+        }
+    }
+}
+
+impl InPlace<'_> {
     /// Ends the pass.
     pub(super) fn end(mut self) -> Updated {
         // In the order of the tensors, not of the pass.
@@ -71,22 +96,14 @@ pub(super) struct Updated {
 
 impl GradientSums for InPlace<'_> {
     fn of(&mut self, tensor: &Tensor) -> &mut [i64] {
-        let first = match tensor.part {
-            Parameter::Embedding => 0,
-            _ => self.embedding,
-        };
-        let own = self.sums.get_mut(first..);
+        let own = self.sums.get_mut(self.places.first(tensor)..);
         own.and_then(|own| own.get_mut(..tensor.len()))
             .unwrap_or_default()
     }
 
     fn complete(&mut self, tensor: &Tensor) {
         let start = Instant::now();
-        let first = match tensor.part {
-            Parameter::Embedding => 0,
-            _ => self.embedding,
-        };
-        let sums = &mut self.sums[first..][..tensor.len()];
+        let sums = &mut self.sums[self.places.first(tensor)..][..tensor.len()];
         if let Some(adapters) = &mut self.adapters {
             adapters.project(tensor, sums, self.weights.floats());
         } else {

@@ -10,7 +10,7 @@ use tercet_core::train::{Shapes, Transposed};
 use super::batches::Batches;
 use super::corpus::Corpus;
 use super::image::{Image, NAME, with_model};
-use super::in_place::InPlace;
+use super::in_place::Places;
 use super::options::TrainOptions;
 use super::state::State;
 use super::worker::Room;
@@ -46,7 +46,7 @@ pub struct MemoryPlan {
     pub tokens: usize,
     /// Batches in use and read in advance.
     pub batches: usize,
-    /// Sums of gradients of one worker: of all tensors, or of two if it updates them during the pass.
+    /// Sums of gradients of one worker: of all tensors, or of a few if it updates them during the pass.
     pub sums: usize,
     /// Values kept for the backward pass, keys and values, and scratch, of one worker.
     pub activations: usize,
@@ -220,7 +220,8 @@ impl Planner {
         let shapes = Shapes::new(&self.config);
         let columns = shapes.iter().filter(|tensor| !tensor.part.is_gains());
         let columns = columns.map(|tensor| tensor.cols).max().unwrap_or(0);
-        let scratch = engine.gradient_scratch(length, micro, columns);
+        let together = if options.recompute { 1 } else { micro };
+        let scratch = engine.gradient_scratch(length, together, columns);
         let state = State::bytes(&self.config, options);
         let best = options.watch.patience.map_or(0, |_| state.trained);
         let file = self.file.bytes().len();
@@ -228,7 +229,7 @@ impl Planner {
         let windows = corpus.pieces(rayon::current_num_threads()).len();
         let own = usage.cache.saturating_add(usage.steps);
         let sums = match options.is_in_place(workers) {
-            true => InPlace::needs(&self.config),
+            true => Places::of(&self.config, options.recompute).needs,
             false => shapes.values(),
         };
         Ok(MemoryPlan {

@@ -15,7 +15,7 @@ use tercet_core::train::{
 
 use super::adapters::Adapters;
 use super::image::{Image, NAME};
-use super::in_place::{InPlace, Updated};
+use super::in_place::{InPlace, Places, Updated};
 use super::latent::{Step, Weights};
 use super::moments::{Form, Moments};
 use super::options::TrainOptions;
@@ -265,13 +265,13 @@ impl State {
     /// inputs, which remain those of before. [`State::end`] ends the step.
     pub(super) fn in_place<'s>(
         &'s mut self,
-        config: &Config,
+        places: Places,
         (adamw, seed): (&AdamW, u64),
         rate: f32,
         (mut sums, targets): (Vec<i64>, u64),
     ) -> (Transposed<'s>, InPlace<'s>) {
         sums.clear();
-        sums.resize(InPlace::needs(config), 0);
+        sums.resize(places.needs, 0);
         let step = self.next((adamw, seed), rate);
         let transposed = Transposed {
             codes: &self.transposed,
@@ -285,7 +285,7 @@ impl State {
             weights: &mut self.weights,
             moments: &mut self.moments,
             sums,
-            embedding: Shapes::new(config).tensor(0, Parameter::Embedding).len(),
+            places,
             squares: Vec::new(),
             spent: Duration::ZERO,
         };

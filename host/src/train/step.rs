@@ -12,6 +12,7 @@ use tracing::trace_span;
 
 use super::batches::{BatchTokens, Batches};
 use super::image::{NAME, with_model};
+use super::in_place::Places;
 use super::profile::until_now;
 use super::teacher::{Ask, Teacher};
 use super::trainer::Trainer;
@@ -140,7 +141,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         let (transposed, in_place) = match (options.is_in_place(workers.len()), &mut workers[..]) {
             (true, [worker]) => {
                 let sums = (std::mem::take(&mut worker.sums), targets);
-                let (transposed, own) = state.in_place(&config, (adamw, options.seed), rate, sums);
+                let places = Places::of(&config, options.recompute);
+                let (transposed, own) = state.in_place(places, (adamw, options.seed), rate, sums);
                 (transposed, Some(Mutex::new(own)))
             }
             _ => (state.transposed(), None),
