@@ -1,6 +1,7 @@
-//! Training with less: a lean state, a share of zeros, fewer channels.
+//! Training with less: a lean state, a share of zeros, fewer channels, fewer heads.
 
 use std::fs;
+use std::path::Path;
 
 use tercet_core::block::{self, Format};
 use tercet_core::gguf::Reader;
@@ -9,7 +10,7 @@ use tercet_core::scalar::Scalar;
 use tercet_host::TensorFile;
 use tercet_host::file::output::Output;
 use tercet_host::language::{
-    LanguageFile, Parameters, RunOptions, View, Vocabulary, Windows, perplexity, run,
+    Inputs, LanguageFile, Parameters, RunOptions, View, Vocabulary, Windows, perplexity, run,
 };
 use tercet_host::parallel::Threads;
 use tercet_host::train::{Batches, TrainOptions, Trainer, Watch};
@@ -151,23 +152,9 @@ fn matrices(bytes: &[u8]) -> Vec<(String, Vec<f32>)> {
     decoded.collect()
 }
 
-#[test]
-fn the_most_important_channels_are_kept_and_trained_on() {
-    const WIDE: usize = 512;
-    const KEPT: usize = 256;
-    let of = |channels: usize| TrainOptions {
-        parameters: Parameters {
-            feed_forward_length: channels as u32,
-            ..PARAMETERS
-        },
-        ..options()
-    };
-    let folder = Folder::new();
-    let (path, inputs) = (folder.file("model.gguf"), folder.file("inputs.gguf"));
-    let bytes = file(vec![Threads::alone()], &of(WIDE));
-    fs::write(&path, &bytes).unwrap();
-    // What its matrices are multiplied with on a text.
-    let file = LanguageFile::open(&path).unwrap();
+/// Writes what a model's matrices are multiplied with on a text.
+fn record(model: &Path, inputs: &Path) -> Inputs {
+    let file = LanguageFile::open(model).unwrap();
     let mut view = View::of(&file).unwrap();
     let model = view.model(&file).unwrap();
     let (recorded, _) = run(
@@ -187,8 +174,27 @@ fn the_most_important_channels_are_kept_and_trained_on() {
         },
     )
     .unwrap();
-    let output = Output::create(&inputs, [], false).unwrap();
+    let output = Output::create(inputs, [], false).unwrap();
     recorded.write(output, "text", (9, 16)).unwrap();
+    recorded
+}
+
+#[test]
+fn the_most_important_channels_are_kept_and_trained_on() {
+    const WIDE: usize = 512;
+    const KEPT: usize = 256;
+    let of = |channels: usize| TrainOptions {
+        parameters: Parameters {
+            feed_forward_length: channels as u32,
+            ..PARAMETERS
+        },
+        ..options()
+    };
+    let folder = Folder::new();
+    let (path, inputs) = (folder.file("model.gguf"), folder.file("inputs.gguf"));
+    let bytes = file(vec![Threads::alone()], &of(WIDE));
+    fs::write(&path, &bytes).unwrap();
+    let recorded = record(&path, &inputs);
     let [model, importance] = [&path, &inputs].map(|path| TensorFile::open(path).unwrap());
     let from = |options: &TrainOptions, importance| {
         let engines = vec![Threads::alone()];
@@ -269,4 +275,128 @@ fn the_most_important_channels_are_kept_and_trained_on() {
     let refused = from(&narrow, Some(&model)).unwrap_err().to_string();
     assert!(refused.contains("ffn_down.weight.counts"), "{refused}");
     assert!(from(&narrow, None).is_err());
+}
+
+/// The rows or columns of a matrix that a key head, the first or the second, makes or takes.
+fn of_head(matrix: &(String, Vec<f32>), head: usize) -> Vec<f32> {
+    let (name, values) = matrix;
+    let half = values.len() / 2;
+    match name.contains("attn_output") {
+        false => values[head * half..][..half].to_vec(),
+        true => {
+            let rows = values.chunks_exact(256);
+            rows.flat_map(|row| row[head * 128..][..128].to_vec())
+                .collect()
+        }
+    }
+}
+
+#[test]
+fn heads_that_are_not_kept_are_zero_and_stay_so() {
+    let folder = Folder::new();
+    let (path, inputs) = (folder.file("model.gguf"), folder.file("inputs.gguf"));
+    let bytes = file(vec![Threads::alone()], &options());
+    fs::write(&path, &bytes).unwrap();
+    let recorded = record(&path, &inputs);
+    let [model, importance] = [&path, &inputs].map(|path| TensorFile::open(path).unwrap());
+    let of = |options: &TrainOptions, importance| {
+        let engines = vec![Threads::alone()];
+        Trainer::from_model(engines, options, Vocabulary::bytes(), &model, importance)
+    };
+    let before = matrices(&bytes);
+    // By the recorder's own sums.
+    let output = before.iter().find(|(name, _)| name.contains("attn_output"));
+    let mut all = recorded.matrices();
+    let (_, _, sums) = all.find(|(name, ..)| name.contains("attn_output")).unwrap();
+    let mut scores = [0.0; 2];
+    for row in output.unwrap().1.chunks_exact(256) {
+        for (at, &w) in row.iter().enumerate() {
+            scores[at / 128] += f64::from(w * w) * sums[at];
+        }
+    }
+    let kept = usize::from(scores[1] > scores[0]);
+    let share = scores[kept] / (scores[0] + scores[1]);
+    let one = TrainOptions {
+        heads: Some(1),
+        ..options()
+    };
+    let lean = TrainOptions {
+        lean: true,
+        factored: true,
+        ..one
+    };
+    let optimal = TrainOptions {
+        rule: Rule::Optimal,
+        recompute: true,
+        ..one
+    };
+    for own in [one, lean, optimal] {
+        let mut trainer = of(&own, Some(&importance)).unwrap();
+        let found = trainer.kept_heads().unwrap();
+        assert_eq!((found.heads, found.kept), (2, 1));
+        assert!((found.importance - share).abs() < 1e-6, "{found:?} {share}");
+        assert!(trainer.pruned().is_none());
+        let corpus = corpus(&own);
+        for steps in 0..3 {
+            let after = matrices(trainer.file());
+            for (before, after) in before.iter().zip(&after) {
+                if !after.0.contains("attn") {
+                    continue;
+                }
+                let removed = of_head(after, 1 - kept);
+                assert!(removed.iter().all(|&value| value == 0.0), "{}", after.0);
+                let signs = |of| of_head(of, kept).into_iter().map(f32::signum);
+                let (was, is) = (signs(before), signs(after));
+                let changes = was.zip(is).filter(|(was, is)| was != is).count();
+                assert!(changes < 3000 * (steps + 1), "{changes}");
+                if steps == 0 && own.rule == Rule::AbsMean {
+                    assert_eq!(changes, 0, "{}", after.0);
+                }
+            }
+            go(&mut trainer, &corpus, &own, 1);
+        }
+        assert!(matrices(trainer.file()) != before);
+        // As a first model too.
+        let again = folder.file("again.gguf");
+        fs::write(&again, trainer.file()).unwrap();
+        let again = TensorFile::open(&again).unwrap();
+        let engines = vec![Threads::alone()];
+        let all = TrainOptions { heads: None, ..own };
+        let mut next =
+            Trainer::from_model(engines, &all, Vocabulary::bytes(), &again, None).unwrap();
+        go(&mut next, &corpus, &all, 2);
+        let value = matrices(next.file());
+        let value = value.iter().find(|(name, _)| name.contains("attn_v"));
+        let removed = of_head(value.unwrap(), 1 - kept);
+        assert!(removed.iter().all(|&value| value == 0.0));
+    }
+    // A checkpoint of it does not go on as another's.
+    let corpus = corpus(&one);
+    let mut trainer = of(&one, Some(&importance)).unwrap();
+    go(&mut trainer, &corpus, &one, 1);
+    let checkpoint = folder.file("checkpoint.safetensors");
+    trainer.save(&checkpoint, &corpus).unwrap();
+    let mut same = of(&one, Some(&importance)).unwrap();
+    same.resume(&checkpoint, &corpus).unwrap();
+    assert!(same.file() == trainer.file());
+    let mut other = of(&options(), None).unwrap();
+    assert!(other.resume(&checkpoint, &corpus).is_err());
+    // Refused.
+    let two = TrainOptions {
+        heads: Some(2),
+        ..one
+    };
+    let refused = of(&two, Some(&importance)).unwrap_err().to_string();
+    assert!(refused.contains("has 2 key heads"), "{refused}");
+    let refused = of(&one, None).unwrap_err().to_string();
+    assert!(refused.contains("importance"), "{refused}");
+    let refused = of(&one, Some(&model)).unwrap_err().to_string();
+    assert!(refused.contains("attn_output.weight.counts"), "{refused}");
+    let engines = vec![Threads::alone()];
+    assert!(Trainer::new(engines, &one, Vocabulary::bytes()).is_err());
+    let adapters = TrainOptions {
+        adapters: Some(2),
+        ..one
+    };
+    assert!(of(&adapters, Some(&importance)).is_err());
 }

@@ -13,6 +13,9 @@
 //! 4. Sums: Σ over pages of (Σ w · v) · 2^(e − E + R), exact in 64 bits, times fl(2^(E − R) / f32(Σp)). The result is
 //!    0 if every a is below 2⁻¹⁰⁰.
 //!
+//! If the scales of all attended values are 0, the result is 0 whatever the scores are, and none of these steps is done:
+//! a head whose values' weights are 0 costs next to nothing.
+//!
 //! Nothing depends on the order of t, so pages, threads and devices may divide the work. A single exponent for all
 //! positions, instead of one per page, would lose accuracy: 4·10⁻² of the result over 128 Ki positions, versus 10⁻⁴
 //! with pages.
@@ -97,7 +100,7 @@ impl Attention<'_, '_> {
         out.fill(0.0);
         sums.fill(0);
         let shape = self.cache.shape();
-        let Some(ask) = self.ask(row, head) else {
+        let Some(ask) = self.ask(row, head).filter(Ask::has_values) else {
             return;
         };
         let Some(largest) = ask.scores(products, scores) else {
@@ -175,6 +178,18 @@ impl Ask<'_, '_, '_> {
         sequence.attended(self.p).filter_map(move |page| {
             let first = page.wrapping_mul(PAGE);
             Some((first, sequence.page(first)?))
+        })
+    }
+
+    /// Returns true if a value up to the position is not 0. Of a head that is not removed it is mostly the first.
+    fn has_values(&self) -> bool {
+        self.pages().any(|(first, page)| {
+            let (_, scales) = self
+                .attention
+                .cache
+                .values(page, self.attention.layer, self.kv);
+            let kept = self.p.saturating_sub(first).saturating_add(1) as usize;
+            scales.iter().take(kept).any(|&scale| scale != 0.0)
         })
     }
 

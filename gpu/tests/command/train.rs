@@ -88,6 +88,7 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
             "teacher_cache",
             "kept",
             "pruned",
+            "kept_heads",
             "adapters",
             "converted"
         ]

@@ -182,7 +182,9 @@ fn a_conversion_that_cannot_be_says_what_it_needs() {
     let unread = ["--from", "bitnet.gguf", "--importance", "inputs.gguf"];
     let unread = usage(&unread);
     assert!(
-        unread.contains("--importance is for --channels or a llama, and bitnet.gguf is a bitnet"),
+        unread.contains(
+            "--importance is for --channels, --heads or a llama, and bitnet.gguf is a bitnet"
+        ),
         "{unread}"
     );
     let other = ["--from", "llama.gguf", "--importance", "inputs.gguf"];

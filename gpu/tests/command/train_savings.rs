@@ -185,3 +185,66 @@ fn channels_are_removed_by_their_recorded_importance() {
     );
     refused_use(&folder, &["--teacher-cache", "logits.bin"]);
 }
+
+#[test]
+fn heads_are_removed_by_their_recorded_importance() {
+    let folder = folder();
+    folder.ok(&arguments("model.gguf", &[]));
+    let record = ["perplexity", "model.gguf", "text.txt", "--record"];
+    folder.ok(&[&record[..], &["inputs.gguf"]].concat());
+    let source = ["--from", "model.gguf", "--importance", "inputs.gguf"];
+    let own = [&source[..], &["--heads", "1"]].concat();
+    let few = lines(&folder, &arguments("few.gguf", &own));
+    let kept = &few[0]["kept_heads"];
+    assert_eq!(
+        (&kept["heads"], &kept["kept"], &few[0]["pruned"]),
+        (&json!(2), &json!(1), &json!(null))
+    );
+    let share = kept["importance"].as_f64().unwrap();
+    assert!(share > 0.5 && share < 1.0, "{share}");
+    // The same shapes, and half of the weights of attention are 0 beside the others.
+    let zeros = |file: &str, part: &str| {
+        let seen = folder.json(&["inspect", file, "--json"]);
+        let tensors = seen["tensors"].as_array().unwrap().iter();
+        let own = tensors.filter(|tensor| tensor["name"].as_str().unwrap().contains(part));
+        let counts = own.map(|tensor| {
+            let shape = tensor["shape"].as_array().unwrap().iter();
+            let values: u64 = shape.map(|side| side.as_u64().unwrap()).product();
+            (values, tensor["values"]["zeros"].as_u64().unwrap())
+        });
+        counts.collect::<Vec<(u64, u64)>>()
+    };
+    for part in ["attn_q", "attn_k", "attn_v", "attn_output"] {
+        let (whole, few) = (zeros("model.gguf", part), zeros("few.gguf", part));
+        for ((values, before), (same, after)) in whole.into_iter().zip(few) {
+            assert_eq!(values, same);
+            assert!(
+                after >= values / 2 && after > before,
+                "{part}: {before} {after}"
+            );
+        }
+    }
+    let text = folder.ok(&arguments("again.gguf", &own));
+    assert!(
+        text.contains("keeps 1 of 2 key heads per layer, with "),
+        "{text}"
+    );
+    assert!(bytes(&folder, "again.gguf") == bytes(&folder, "few.gguf"));
+    // Channels too, by the same measurements.
+    let both = [&own[..], &["--channels", "256"]].concat();
+    let both = lines(&folder, &arguments("both.gguf", &both));
+    assert_eq!(both[0]["pruned"]["kept"], 256);
+    assert_eq!(both[0]["kept_heads"]["kept"], 1);
+    // What cannot be is refused, and nothing is written.
+    let run = folder.run(&arguments(
+        "no.gguf",
+        &[&source[..], &["--heads", "2"]].concat(),
+    ));
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("has 2 key heads in a layer"), "{run:?}");
+    refused_use(&folder, &["--heads", "1"]);
+    let adapters = [&own[..], &["--adapters", "2"]].concat();
+    let run = folder.run(&arguments("no.gguf", &adapters));
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(!folder.path("no.gguf").exists());
+}

@@ -41,8 +41,15 @@ pub struct Slot {
 impl Slot {
     /// True if its rows are values of queries or keys, which RoPE rotates.
     pub(crate) fn is_rotated(&self) -> bool {
-        let part = self.name.split('.').nth(2);
-        matches!(part, Some("attn_q" | "attn_k"))
+        matches!(self.of_layer(), Some((_, "attn_q" | "attn_k")))
+    }
+
+    /// Returns the layer and the name within it, without its end; `None` for a tensor outside the layers.
+    pub(crate) fn of_layer(&self) -> Option<(usize, &str)> {
+        let mut parts = self.name.split('.');
+        let (first, layer, part) = (parts.next()?, parts.next()?, parts.next()?);
+        let layer = layer.parse().ok()?;
+        (first == "blk").then_some((layer, part))
     }
 
     /// Returns the number of values.

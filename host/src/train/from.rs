@@ -3,6 +3,7 @@
 use tercet_core::conformance::Digest;
 use tercet_core::quant::ternary::Rule;
 
+use super::heads::{Heads, KeptHeads};
 use super::llama::{Llama, adapt};
 use super::options::TrainOptions;
 use super::prune::{Channels, Pruned};
@@ -16,6 +17,7 @@ pub(super) struct Origin {
     /// A digest of the first weights.
     pub(super) digest: u64,
     pub(super) pruned: Option<Pruned>,
+    pub(super) heads: Option<KeptHeads>,
     /// True if it was a `llama`.
     pub(super) converted: bool,
 }
@@ -24,12 +26,12 @@ pub(super) struct Origin {
 /// nonzero weights: their mean magnitude is then their scale, so the run begins with the model as it is. The optimal
 /// rule gives that scale without the division. A `llama` becomes a `bitnet`.
 ///
-/// With a file of importances the model has more channels, and the most important ones are kept. A `llama` may have as
-/// many as are kept.
+/// With a file of importances the model has more channels, and the most important ones are kept; or fewer heads are
+/// kept. A `llama` may have as many as are kept.
 ///
 /// # Errors
-/// [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported type; those of
-/// [`Channels::of`] and [`Llama::of`].
+/// [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported type; [`Error::Options`] for
+/// heads to keep without importances; those of [`Channels::of`], [`Heads::of`] and [`Llama::of`].
 pub(super) fn weights(
     model: &TensorFile,
     importance: Option<&TensorFile>,
@@ -41,12 +43,22 @@ pub(super) fn weights(
     if let Some(importance) = importance {
         let kept = parameters.feed_forward_length;
         let own = of_file(model, &parameters)?;
-        if llama.is_none() || own.feed_forward_length != kept {
+        let is_pruned = llama.is_none() && options.heads.is_none();
+        if is_pruned || own.feed_forward_length != kept {
             parameters = own;
             let both = (&parameters, kept as usize);
             channels = Some(Channels::of(model, importance, both)?);
         }
     }
+    let heads = match (options.heads, importance) {
+        (None, _) => None,
+        (Some(kept), Some(importance)) => Some(Heads::of(model, importance, (&parameters, kept))?),
+        (Some(_), None) => {
+            return Err(Error::options(
+                "heads are kept by their importance, which no file gives",
+            ));
+        }
+    };
     let mut digest = Digest::new();
     for slot in parameters.tensors(Extras::default()) {
         let mut values = vec![0.0; slot.values()];
@@ -56,6 +68,9 @@ pub(super) fn weights(
         };
         if !is_made {
             read(model, &slot, &mut values)?;
+        }
+        if let Some(heads) = &heads {
+            heads.clear(&slot, &mut values);
         }
         if let Some(channels) = &channels {
             values = channels.of_tensor(&slot, values);
@@ -72,6 +87,7 @@ pub(super) fn weights(
     Ok(Origin {
         digest: digest.value(),
         pruned: channels.map(|channels| channels.pruned),
+        heads: heads.map(|heads| heads.kept),
         converted: llama.is_some(),
     })
 }

@@ -39,6 +39,7 @@ mod checkpoint;
 mod corpus;
 mod evaluate;
 mod from;
+mod heads;
 mod image;
 mod in_place;
 mod latent;
@@ -64,6 +65,7 @@ mod worker;
 
 pub use batches::Batches;
 pub use corpus::Corpus;
+pub use heads::KeptHeads;
 pub use llama::converted;
 pub use options::{Preset, TrainOptions};
 pub use plan::MemoryPlan;

@@ -83,6 +83,9 @@ pub struct TrainOptions {
     /// The share of each ternary matrix that is 0 at least, above 0 and below 1 (pruning): those of the smallest weights
     /// in each step, so that training moves what remains. `None` for what the rule gives, about a third.
     pub zeros: Option<f32>,
+    /// `Some` to keep only so many key heads per layer, with the query heads that they serve, of the model with which the
+    /// run begins: those with the largest importance. The weights of the others are 0, and stay so.
+    pub heads: Option<usize>,
     /// Seed of the weights and the order of the data.
     pub seed: u64,
     /// How the learning rate falls from its maximum.
@@ -124,6 +127,7 @@ impl TrainOptions {
             batch: 16,
             rule: Rule::AbsMean,
             zeros: None,
+            heads: None,
             seed: 1,
             fall: Fall::Cosine,
             rate: 2e-3,
@@ -150,8 +154,8 @@ impl TrainOptions {
     }
 
     /// True if steps on so many workers update each tensor as soon as its gradients are complete, during the backward
-    /// pass, so that sums of gradients are those of the embedding and of one other tensor: if one worker processes the
-    /// whole batch at a time, and no norm of all gradients is waited for ([`AdamW::clip`] is infinite, or the trained
+    /// pass, so that sums of gradients are those of the embedding and of one other tensor, or of one layer with
+    /// [`TrainOptions::recompute`]: if one worker processes the whole batch at a time, and no norm of all gradients is waited for ([`AdamW::clip`] is infinite, or the trained
     /// gradients are the few of adapters). The bits are the same.
     pub const fn is_in_place(&self, workers: usize) -> bool {
         let waits = self.adamw.clip.is_finite() && self.adapters.is_none();
@@ -199,6 +203,11 @@ impl TrainOptions {
             // Older checkpoints do not name these, and have none.
             ("zeros", self.zeros.map_or_else(|| "none".to_owned(), float)),
             (
+                "heads",
+                self.heads
+                    .map_or_else(|| "none".to_owned(), |kept| kept.to_string()),
+            ),
+            (
                 "adapters",
                 self.adapters
                     .map_or_else(|| "none".to_owned(), |rank| rank.to_string()),
@@ -241,6 +250,9 @@ impl TrainOptions {
             return Some(format!(
                 "the rank of adapters is {rank}, but must be from 1 to {most}"
             ));
+        }
+        if self.adapters.is_some() && self.heads.is_some() {
+            return Some("adapters would change the weights of removed heads".into());
         }
         if self.adapters.is_some() && self.factored {
             return Some("adapters have few moments, and they are not factored".into());

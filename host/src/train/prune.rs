@@ -30,7 +30,7 @@ impl Channels {
     /// of the matrix down, times the sum of squares of the weights that it is multiplied with. Of equal ones the first.
     ///
     /// # Errors
-    /// [`Error::Options`] if there are not more channels than are kept; those of [`of_inputs`], and of reading a tensor.
+    /// [`Error::Options`] if there are not more channels than are kept; those of [`scores`].
     pub(super) fn of(
         model: &TensorFile,
         importance: &TensorFile,
@@ -45,26 +45,8 @@ impl Channels {
         let (mut layers, mut own, mut all) = (Vec::new(), 0.0, 0.0);
         for layer in 0..full.block_count {
             let name = format!("blk.{layer}.ffn_down.weight");
-            let tensor = model.get(&name);
-            let tensor =
-                tensor.ok_or_else(|| Error::tensor(model.path(), &name, "it is missing"))?;
-            let source = Source::new(model, tensor)?;
-            let means = of_inputs(importance, &source)?;
-            let mut weights = vec![0.0; source.values()];
-            source.read(0, &mut weights)?;
-            let mut scores = vec![0.0; channels];
-            for row in weights.chunks_exact(channels) {
-                for (score, &weight) in scores.iter_mut().zip(row) {
-                    *score += f64::from(weight) * f64::from(weight);
-                }
-            }
-            for (score, mean) in scores.iter_mut().zip(means) {
-                *score *= mean;
-            }
-            let mut order: Vec<usize> = (0..channels).collect();
-            order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
-            order.truncate(kept);
-            order.sort_unstable();
+            let scores = scores(model, importance, (&name, channels))?;
+            let order = best(&scores, kept);
             own += order.iter().map(|&channel| scores[channel]).sum::<f64>();
             all += scores.iter().sum::<f64>();
             layers.push(order);
@@ -79,16 +61,12 @@ impl Channels {
 
     /// Returns the values of a tensor of the whole model without those of the removed channels.
     pub(super) fn of_tensor(&self, slot: &Slot, values: Vec<f32>) -> Vec<f32> {
-        let mut parts = slot.name.split('.');
-        let place = (parts.next(), parts.next(), parts.next());
-        let (Some("blk"), Some(layer), Some(part)) = place else {
+        let Some((layer, part)) = slot.of_layer() else {
             return values;
         };
-        let layer = layer
-            .parse()
-            .ok()
-            .and_then(|layer: usize| self.layers.get(layer));
-        let Some(kept) = layer else { return values };
+        let Some(kept) = self.layers.get(layer) else {
+            return values;
+        };
         match part {
             "ffn_gate" | "ffn_up" | "ffn_sub_norm" => {
                 let width = values.len() / self.pruned.channels;
@@ -105,4 +83,47 @@ impl Channels {
             _ => values,
         }
     }
+}
+
+/// Returns the importance of each of the `cols` inputs of a matrix: its mean square as recorded, times the sum of
+/// squares of the weights that it is multiplied with.
+///
+/// # Errors
+/// [`Error::Tensor`] for a matrix that is missing or has another number of inputs; those of [`of_inputs`], and of
+/// reading a tensor.
+pub(super) fn scores(
+    model: &TensorFile,
+    importance: &TensorFile,
+    (name, cols): (&str, usize),
+) -> Result<Vec<f64>, Error> {
+    let refuse = |reason: String| Error::tensor(model.path(), name, reason);
+    let tensor = model
+        .get(name)
+        .ok_or_else(|| refuse("it is missing".into()))?;
+    let source = Source::new(model, tensor)?;
+    let means = of_inputs(importance, &source)?;
+    if means.len() != cols {
+        return Err(refuse(format!("it has {} inputs, not {cols}", means.len())));
+    }
+    let mut weights = vec![0.0; source.values()];
+    source.read(0, &mut weights)?;
+    let mut scores = vec![0.0; cols];
+    for row in weights.chunks_exact(cols) {
+        for (score, &weight) in scores.iter_mut().zip(row) {
+            *score += f64::from(weight) * f64::from(weight);
+        }
+    }
+    for (score, mean) in scores.iter_mut().zip(means) {
+        *score *= mean;
+    }
+    Ok(scores)
+}
+
+/// Returns the places of the largest scores, in order. Of equal ones the first.
+pub(super) fn best(scores: &[f64], count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+    order.truncate(count);
+    order.sort_unstable();
+    order
 }

@@ -11,6 +11,7 @@ use tercet_core::train::Shapes;
 use super::checkpoint;
 use super::corpus::Corpus;
 use super::from::{self, Origin};
+use super::heads::KeptHeads;
 use super::image::{Image, NAME, with_model};
 use super::latent::Weights;
 use super::options::TrainOptions;
@@ -64,12 +65,13 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     ///
     /// With a file of `importance`, as [`Inputs::write`](crate::language::Inputs::write) and llama-imatrix write it, the
     /// model has more channels in its feed-forward network than the options: the most important ones of each layer are
-    /// kept, by the mean square of the channel times the squares of its weights in the matrix down.
+    /// kept, by the mean square of the channel times the squares of its weights in the matrix down. Or its heads are
+    /// those that [`TrainOptions::heads`] keeps.
     ///
     /// # Errors
     /// Those of [`Trainer::new`]; [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported
     /// type; with `importance` also [`Error::NoSuchTensor`] and [`Error::Tensor`] of that file, and [`Error::Options`]
-    /// for a model that has no more channels than are kept. For a `llama` also [`Error::Options`] without `importance`,
+    /// for a model that has no more channels or heads than are kept. For a `llama` also [`Error::Options`] without `importance`,
     /// and [`Error::Tensor`] for a tensor that a `bitnet` lacks.
     pub fn from_model(
         engines: Vec<E>,
@@ -85,6 +87,14 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     pub const fn pruned(&self) -> Option<&Pruned> {
         match &self.from {
             Some(origin) => origin.pruned.as_ref(),
+            None => None,
+        }
+    }
+
+    /// Returns which heads were kept of the model that the run began with; `None` if all were.
+    pub const fn kept_heads(&self) -> Option<&KeptHeads> {
+        match &self.from {
+            Some(origin) => origin.heads.as_ref(),
             None => None,
         }
     }
@@ -117,6 +127,11 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         }
         if engines.is_empty() {
             return Err(Error::options("a run has a worker at least"));
+        }
+        if options.heads.is_some() && model.is_none() {
+            return Err(Error::options(
+                "a run keeps heads of the model that it begins with, but begins with none",
+            ));
         }
         if options.adapters.is_some() && model.is_none() {
             return Err(Error::options(

@@ -161,3 +161,54 @@ fn what_is_attended_to_is_softmax_s_but_for_the_weights_rounding() {
     }
     assert!(worst.iter().all(|&worst| worst <= 2e-4), "{worst:?}");
 }
+
+/// The attention of the position 69 of 72, whose values are 0 but for one; with scores that are not finite.
+fn of_a_value_at(place: Option<u32>) -> [f32; 2] {
+    const POSITIONS: u32 = 72;
+    let shape = CacheShape {
+        kind: CacheType::Int8,
+        layers: 1,
+        heads: 1,
+        head: 2,
+    };
+    let (mut keys, mut values) = ([0; 2 * LEN * 2], [0; 2 * LEN * 2]);
+    let (mut scales, mut free, mut table) = ([f32::NAN; 4 * LEN], [0; 2], [0; 2]);
+    let (keys, values) = (Codes::Narrow(&mut keys), Codes::Narrow(&mut values));
+    let mut cache = Cache::new(shape, keys, values, &mut scales, &mut free).unwrap();
+    let mut sequence = Sequence::new(Pattern::FULL, shape.kind, POSITIONS, 1, &mut table).unwrap();
+    for position in 0..POSITIONS {
+        sequence.extend(0, position, &mut cache).unwrap();
+        let page = sequence.page(position).unwrap();
+        let value = if place == Some(position) { 1.0 } else { 0.0 };
+        cache.keep((page, 0, 0), position, (&[1e38, 1e38], &[value, 0.0]));
+        sequence.advance(position + 1);
+    }
+    let attention = Attention {
+        cache: &cache,
+        sequences: &[sequence],
+        places: &[Place {
+            sequence: 0,
+            position: 69,
+            fault: None,
+        }],
+        layer: 0,
+        heads: 1,
+        queries: &[127, 127],
+        scales: &[1e30],
+        sink_queries: &[],
+        sink_scales: &[],
+    };
+    let mut found = [7.0; 2];
+    attention.head(0, 0, &mut [0.0; 2 * LEN], &mut [0; 2], &mut found);
+    found
+}
+
+#[test]
+fn a_head_without_values_is_zero_whatever_its_scores() {
+    assert_eq!(of_a_value_at(None), [0.0; 2]);
+    // Positions that are not attended have no effect.
+    assert_eq!(of_a_value_at(Some(70)), [0.0; 2]);
+    for place in [0, 63, 64, 69] {
+        assert!(of_a_value_at(Some(place))[0].is_nan(), "{place}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tercet_host::language::{Architecture, Cost, Parameters};
-use tercet_host::train::{Pruned, Selected};
+use tercet_host::train::{KeptHeads, Pruned, Selected};
 
 use crate::format;
 
@@ -20,6 +20,7 @@ pub(super) struct Begun {
     pub(super) teacher_cache: Option<TeacherCache>,
     pub(super) kept: Option<Selected>,
     pub(super) pruned: Option<Pruned>,
+    pub(super) kept_heads: Option<KeptHeads>,
     pub(super) adapters: Option<Adapters>,
     pub(super) converted: Option<Converted>,
 }
@@ -67,7 +68,7 @@ impl Begun {
     pub(super) fn lines(&self) -> String {
         let parameters = &self.parameters;
         format!(
-            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}, a learning rate of {}{}\n{}{}{}{}",
+            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}, a learning rate of {}{}\n{}{}{}{}{}",
             parameters.embedding_length,
             parameters.feed_forward_length,
             parameters.block_count,
@@ -87,6 +88,7 @@ impl Begun {
             },
             self.kept.as_ref().map_or_else(String::new, kept),
             self.pruned.as_ref().map_or_else(String::new, pruned),
+            self.kept_heads.as_ref().map_or_else(String::new, heads),
             self.adapters.as_ref().map_or_else(String::new, adapters),
             self.converted.as_ref().map_or_else(String::new, converted),
         )
@@ -100,6 +102,16 @@ fn pruned(pruned: &Pruned) -> String {
         pruned.kept,
         pruned.channels,
         100.0 * pruned.importance
+    )
+}
+
+/// Returns in a line which heads are kept.
+fn heads(kept: &KeptHeads) -> String {
+    format!(
+        "keeps {} of {} key heads per layer, with {:.1} % of the importance\n",
+        kept.kept,
+        kept.heads,
+        100.0 * kept.importance
     )
 }
 

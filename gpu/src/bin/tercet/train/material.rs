@@ -231,9 +231,10 @@ fn of_model(file: &LanguageFile, arguments: &Arguments) -> Result<Parameters, Fa
             _ => Ok(parameters),
         };
     }
-    if arguments.importance.is_some() && arguments.channels.is_none() {
+    let prunes = arguments.channels.is_some() || arguments.heads.is_some();
+    if arguments.importance.is_some() && !prunes {
         return Err(Failure::usage(format_args!(
-            "--importance is for --channels or a llama, and {path} is a {}",
+            "--importance is for --channels, --heads or a llama, and {path} is a {}",
             own.architecture.name()
         )));
     }

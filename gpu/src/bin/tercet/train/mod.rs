@@ -36,8 +36,9 @@ Examples:
   tercet train more.txt --from book.gguf --adapters 8 -o more.gguf     ... and trains few values beside them
   tercet train book.txt --teacher large.gguf -o small.gguf             learns from a larger model too
   tercet train book.txt -o book.gguf --steps 9000 --every 100 --plateau 3 --patience 9
-  tercet perplexity book.gguf book.txt --record inputs.gguf            what the channels of a model are worth ...
+  tercet perplexity book.gguf book.txt --record inputs.gguf            what channels and heads are worth ...
   tercet train book.txt --from book.gguf --channels 256 --importance inputs.gguf -o small.gguf
+  tercet train book.txt --from book.gguf --heads 1 --importance inputs.gguf -o few.gguf
   tercet perplexity llama.gguf book.txt --record inputs.gguf           makes a llama ternary ...
   tercet train book.txt --from llama.gguf --importance inputs.gguf -o ternary.gguf
   tercet train book.txt -o book.gguf --zeros 0.7                       seven of ten weights are 0
@@ -71,8 +72,10 @@ optimal rounds with the least squared error. A llama with a head that is not its
 of attention, with scaling of RoPE other than linear, or with a width that is no multiple of 256 is refused.
 
 --channels makes the matrices of the feed-forward network smaller in the file. A channel's importance is the mean square \
-of its values as recorded, times the squares of its weights in the matrix after it. The heads of a bitnet cannot be \
-removed: its files need as many values in heads as the width.
+of its values as recorded, times the squares of its weights in the matrix after it. The files of a bitnet need as many \
+values in heads as the width, so with --heads they keep their size, and the weights of removed heads are 0: those that \
+make queries, keys and values, and those that take the head's output. Their gradients are 0, so they stay 0. Attention \
+skips heads whose values are all 0. A key head's importance is the sum of those of its query heads' outputs.
 
 The learning rate rises over --warmup steps and then falls to the share --last of its highest value, as a cosine. \
 With --schedule two-stage it falls in a line, and the second half of the steps uses two thirds of the rate and no \
@@ -103,7 +106,8 @@ change. The file has the changed matrices: its size is that of --from, and it is
 reports is that of the change's gradients.
 
 Sums of gradients take 8 bytes per weight and thread. With --accumulate 1, and --clip none or --adapters, each tensor's \
-sums are used as soon as they are complete, and only those of the embedding and of one more tensor are in memory.
+sums are used as soon as they are complete, and only those of the embedding and of one more tensor (with --recompute, \
+of one layer) are in memory.
 
 With --offload, the system has as much of the files in memory as there is room, and writes the rest to the disk, where \
 steps then wait for it. The files are written in full at the beginning of the first step, so that a disk without space \
@@ -135,7 +139,7 @@ Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2,
 
 JSON (--json), a line each: begun (at which step), parameters, tokens, held_out_tokens, steps, batch, rate, teacher (its path, \
 or null), teacher_cache (with --teacher-cache: sequences, how many are in it at first, and the bytes of each; else null), kept (with --keep: windows of the text, how many are kept, and both numbers of each of the --clusters; else null), pruned (with --channels: channels per layer before, how many are kept, and their share of \
-the importance; else null), adapters (with --adapters: the rank and the number of trained values; else null), converted (for a llama: its \
+the importance; else null), kept_heads (with --heads: key heads per layer, how many are kept, and their share of the importance; else null), adapters (with --adapters: the rank and the number of trained values; else null), converted (for a llama: its \
 architecture, and its cost of the held-out text as below; else null); step, loss (a sum of units of 2^-32 nats), targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the \
 process had; null where the system does not say); evaluated (the step; 0 for a converted model that is only rounded), sum, count, bytes, mean, bits_per_byte, \
 verdict (best, waited, halved, over; null where none was due); done (steps), kept (the step whose weights the file \
@@ -171,7 +175,11 @@ pub(crate) struct Arguments {
     /// (pruning)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires_all = ["from", "importance"])]
     channels: Option<u32>,
-    /// The sizes of the inputs of matrices, for --channels and to convert a llama: a GGUF file that `tercet perplexity
+    /// Keep N key heads of --from per layer, with the query heads that they serve, those with the most --importance; the
+    /// weights of the others become 0 and stay 0 (pruning)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires_all = ["from", "importance"], conflicts_with = "adapters")]
+    heads: Option<u32>,
+    /// The sizes of the inputs of matrices, for --channels, --heads and to convert a llama: a GGUF file that `tercet perplexity
     /// MODEL TEXT --record` or llama-imatrix wrote
     #[arg(long, value_name = "FILE", requires = "from")]
     importance: Option<PathBuf>,
@@ -440,6 +448,7 @@ impl Arguments {
             batch,
             rule: self.rule,
             zeros: self.zeros,
+            heads: self.heads.map(|heads| heads as usize),
             seed: self.seed,
             fall: self.schedule,
             // A root is rounded once on any machine.

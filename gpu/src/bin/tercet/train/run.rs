@@ -125,6 +125,7 @@ fn run_with<E: Worker>(
             .map(|(sequences, bytes)| TeacherCache { sequences, bytes }),
         kept: material.kept.clone(),
         pruned: trainer.pruned().copied(),
+        kept_heads: trainer.kept_heads().copied(),
         adapters: options.adapters.map(|rank| Adapters {
             rank,
             values: trainer.trained(),
