@@ -37,7 +37,7 @@ impl Activations {
     }
 
     /// Returns the bytes of `rows` rows of `values` values together; 0 for [`Activations::F32`], which needs no copy.
-    pub(super) const fn bytes(self, values: usize, rows: usize) -> usize {
+    pub(crate) const fn bytes(self, values: usize, rows: usize) -> usize {
         match self {
             Self::F32 => 0,
             Self::Bf16 => values.saturating_mul(2),
@@ -46,7 +46,7 @@ impl Activations {
     }
 
     /// Writes `rows` rows of values, all of the same length.
-    pub(super) fn pack(self, values: &[f32], rows: usize, bytes: &mut [u8]) {
+    pub(crate) fn pack(self, values: &[f32], rows: usize, bytes: &mut [u8]) {
         match self {
             Self::F32 => {}
             Self::Bf16 => {
@@ -75,7 +75,7 @@ impl Activations {
     }
 
     /// Replaces values by those that [`Activations::pack`] wrote.
-    pub(super) fn unpack(self, bytes: &[u8], rows: usize, values: &mut [f32]) {
+    pub(crate) fn unpack(self, bytes: &[u8], rows: usize, values: &mut [f32]) {
         match self {
             Self::F32 => {}
             Self::Bf16 => {

@@ -7,8 +7,8 @@ use crate::number::root::sqrt_f32;
 use crate::number::{Random, counter};
 use crate::quant::activations::Norm;
 use crate::train::{
-    self, AdamW, Fall, GROUP, Inputs, LEAN_BLOCK, LeanBlock, LeanSecond, Schedule, Update,
-    WEIGHT_FLOOR,
+    self, Activations, AdamW, FACTORED_COLUMNS, Fall, GROUP, Inputs, LEAN_BLOCK, LeanBlock,
+    LeanSecond, Schedule, Update, WEIGHT_FLOOR,
 };
 
 /// Numbers of rows into which values are divided.
@@ -19,6 +19,8 @@ pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("train/loss", loss());
     report("train/update", update());
     report("train/lean", lean());
+    report("train/factored", factored());
+    report("train/kept", kept());
     report("train/codes", codes());
 }
 
@@ -98,13 +100,37 @@ fn update() -> u64 {
             digest.f32s(&[update.rate, update.clip]);
             let moments = (&mut first[..], &mut second[..]);
             let own = (&sums[..], unit);
-            adamw.update(sqrt_f32, &update, own, decays, &mut weights, moments);
+            apply(&adamw, &update, (own, decays), &mut weights, moments);
         }
         for values in [&weights, &first, &second] {
             digest.f32s(values);
         }
     }
     digest.value()
+}
+
+/// Does [`AdamW::update`], once in a program.
+#[inline(never)]
+pub(super) fn apply(
+    adamw: &AdamW,
+    update: &Update,
+    (sums, decays): ((&[i64], f32), bool),
+    weights: &mut [f32],
+    moments: (&mut [f32], &mut [f32]),
+) {
+    adamw.update(sqrt_f32, update, sums, decays, weights, moments);
+}
+
+/// Does [`AdamW::update_lean`], once in a program.
+#[inline(never)]
+fn apply_lean(
+    update: &Update,
+    (sums, decays): ((&[i64], f32), bool),
+    block: LeanBlock<'_>,
+    (step, place): (u64, u64),
+) {
+    let draws = |index: usize| counter(step, 4, place + index as u64);
+    AdamW::DEFAULT.update_lean(sqrt_f32, update, sums, decays, block, draws);
 }
 
 /// Six updates of blocks with a small state: gradients of all magnitudes, none, and a weight that is not finite.
@@ -147,8 +173,7 @@ fn lean() -> u64 {
                 sums.get(..count).unwrap_or_default(),
                 train::unit(WEIGHT_FLOOR, 35),
             );
-            let draws = |index: usize| counter(step, 4, place + index as u64);
-            AdamW::DEFAULT.update_lean(sqrt_f32, &update, own, step < 5, block, draws);
+            apply_lean(&update, (own, step < 5), block, (step, place));
         }
         for code in codes {
             digest.bytes(&code.to_le_bytes());
@@ -160,6 +185,101 @@ fn lean() -> u64 {
         train::lean_weights(&codes, exponent, &mut weights);
         digest.f32s(&weights);
     }
+    digest.value()
+}
+
+/// Three updates of a small matrix whose second moments are factored, with all weights' states and with small ones.
+#[inline(never)]
+fn factored() -> u64 {
+    const ROWS: usize = 3;
+    const COLUMNS: usize = FACTORED_COLUMNS + 7;
+    let mut digest = Digest::new();
+    let mut random = Random::new(95);
+    let adamw = AdamW::DEFAULT;
+    let without = AdamW {
+        beta2: 1.0,
+        ..adamw
+    };
+    let (mut weights, mut first) = ([[0.0; COLUMNS]; ROWS], [[0.0; COLUMNS]; ROWS]);
+    input::Family::Bell.fill(96, weights.as_flattened_mut());
+    let (mut codes, mut small) = ([0; LEAN_BLOCK], [0; LEAN_BLOCK]);
+    let ([start, ..], _) = weights.as_flattened().as_chunks::<LEAN_BLOCK>() else {
+        return digest.value();
+    };
+    let mut exponent = train::lean_codes(start, &mut codes);
+    let (mut rows, mut columns) = ([0.0; ROWS], [0.0; COLUMNS]);
+    let (mut scales, mut powers) = ([0.0; 2], [1.0; 2]);
+    for step in 0..3 {
+        let mut sums = [0i64; ROWS * COLUMNS];
+        for sum in sums.iter_mut().filter(|_| step != 1) {
+            *sum = random.next_u64().cast_signed() >> (random.below(60) + 4);
+        }
+        powers[0] *= f64::from(adamw.beta1);
+        powers[1] *= f64::from(adamw.beta2);
+        let update = Update {
+            rate: 3e-3,
+            clip: 0.5,
+            powers,
+        };
+        let unit = train::unit(WEIGHT_FLOOR, 35);
+        for (row, sums) in rows.iter_mut().zip(sums.chunks(COLUMNS)) {
+            adamw.row_factor(&update, (sums, unit), row);
+        }
+        for (piece, columns) in columns.chunks_mut(FACTORED_COLUMNS).enumerate() {
+            let place = (COLUMNS, piece * FACTORED_COLUMNS);
+            adamw.column_factors(&update, (&sums, unit), place, columns);
+        }
+        let mean = train::factor_mean(&rows);
+        digest.f32(mean);
+        let matrix = weights.iter_mut().zip(&mut first).zip(rows);
+        for (((weights, first), row), sums) in matrix.zip(sums.chunks(COLUMNS)) {
+            let mut second = [0.0; COLUMNS];
+            train::factored(row, mean, &columns, &mut second);
+            digest.f32s(&second);
+            let moments = (&mut first[..], &mut second[..]);
+            apply(&without, &update, ((sums, unit), true), weights, moments);
+        }
+        let mut second = [0.0; LEAN_BLOCK];
+        train::factored(rows[0], mean, &columns, &mut second);
+        let block = LeanBlock {
+            weights: &mut codes,
+            exponent: &mut exponent,
+            first: &mut small,
+            second: LeanSecond::New(&second),
+            scales: &mut scales,
+        };
+        let own = (sums.get(..LEAN_BLOCK).unwrap_or_default(), unit);
+        apply_lean(&update, (own, true), block, (step, 0));
+    }
+    for values in [&weights, &first] {
+        digest.f32s(values.as_flattened());
+    }
+    digest.f32s(&rows);
+    digest.f32s(&columns);
+    for code in codes {
+        digest.bytes(&code.to_le_bytes());
+    }
+    digest.i8s(&[exponent]);
+    digest.i8s(&small);
+    digest.f32s(&scales);
+    digest.value()
+}
+
+/// Values that were kept in fewer bits.
+#[inline(never)]
+fn kept() -> u64 {
+    let mut digest = Digest::new();
+    rows_of(97, &mut |values, rows| {
+        for activations in [Activations::Bf16, Activations::Int8] {
+            let (mut bytes, mut found) = ([0; 2 * input::MAX], [0.0; input::MAX]);
+            let needs = activations.bytes(values.len(), rows);
+            let found = found.get_mut(..values.len()).unwrap_or_default();
+            let bytes = bytes.get_mut(..needs).unwrap_or_default();
+            activations.pack(values, rows, bytes);
+            activations.unpack(bytes, rows, found);
+            numbers(&mut digest, found);
+        }
+    });
     digest.value()
 }
 

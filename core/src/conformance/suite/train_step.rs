@@ -2,7 +2,7 @@
 
 use super::Digest;
 use super::model::TERNARY;
-use super::train::Weights;
+use super::train::{Weights, apply};
 use crate::block::{self, Format};
 use crate::engine::TrainEngine;
 use crate::gguf::{Reader, TensorInfo};
@@ -11,7 +11,6 @@ use crate::model::{
     Sequence,
 };
 use crate::number::Random;
-use crate::number::root::sqrt_f32;
 use crate::train::{
     self, Activations, AdamW, Batch, GAIN_UNIT, Loss, Memory, Parameter, Shapes, Transposed,
     Update, WEIGHT_FLOOR,
@@ -184,14 +183,14 @@ fn gradients<E: TrainEngine>(
     };
     let mut memory = Memory {
         model: model::Memory {
-            places: &mut [Place::default(); ROWS],
-            floats: &mut [0.0; 3648],
-            bytes: &mut [0; 640],
-            halves: &mut [0; 640],
+            places: &mut [Place::default(); LENGTH],
+            floats: &mut [0.0; 1216],
+            bytes: &mut [0; 320],
+            halves: &mut [0; 320],
             longs: &mut [0; 64],
             words: &mut [0; 136],
         },
-        floats: &mut [0.0; 8448],
+        floats: &mut [0.0; 6848],
         kept: &mut [],
         bytes: &mut [0; 5248],
         ints: &mut [0; 704],
@@ -241,7 +240,7 @@ fn update(file: &Reader<'_>, shapes: &Shapes<'_>, sums: &[i64], digest: &mut Dig
                 let moments = (&mut first[..], &mut second[..]);
                 let own = (sums, unit_of(tensor.part));
                 let decays = !tensor.part.is_gains();
-                adamw.update(sqrt_f32, &update, own, decays, weights, moments);
+                apply(&adamw, &update, (own, decays), weights, moments);
             }
             let codes = codes.get_mut(..len).unwrap_or_default();
             let scale = match tensor.part {
