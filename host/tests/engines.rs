@@ -10,6 +10,7 @@ mod simd_blocks;
 mod simd_cluster;
 mod simd_compare;
 mod simd_fp8;
+mod simd_gradients;
 mod simd_histogram;
 mod simd_linear;
 mod simd_palette;
