@@ -368,3 +368,39 @@ fn a_model_in_blocks_with_its_embedding_as_head_is_converted_with_fewer_channels
         gains[0]
     );
 }
+
+#[test]
+fn a_model_is_converted_with_fewer_heads() {
+    let model = Model::new(ternary);
+    let options = TrainOptions {
+        heads: Some(1),
+        ..model.options(None)
+    };
+    let trainer = model.begun(&options);
+    let kept = trainer.kept_heads().unwrap();
+    assert_eq!((kept.heads, kept.kept), (2, 1));
+    assert!(trainer.pruned().is_none());
+    // The kept key head, by its values: a half of the rows.
+    let value = values(&trainer, "blk.1.attn_v.weight");
+    let (first, second) = value.split_at(value.len() / 2);
+    let is_zero = |values: &[f32]| values.iter().all(|&value| value == 0.0);
+    assert!(is_zero(first) != is_zero(second));
+    let own = if is_zero(first) { 128..256 } else { 0..128 };
+    let output = values(&trainer, "blk.1.attn_output.weight");
+    for row in output.chunks_exact(256) {
+        let others = (0..256).filter(|at| !own.contains(at));
+        assert!(others.map(|at| row[at]).all(|value| value == 0.0));
+    }
+    // The norm's inputs are those of the kept heads, and 0.
+    let inputs = TensorFile::open(&model.inputs).unwrap();
+    let sums = floats(&inputs, "blk.1.attn_output.weight.in_sum2");
+    let counts = floats(&inputs, "blk.1.attn_output.weight.counts")[0];
+    let squares = sums[own].iter().map(|&sum| f64::from(sum / counts));
+    let expected = (squares.sum::<f64>() / 256.0 + 1e-5).sqrt() as f32;
+    let gains = values(&trainer, "blk.1.attn_sub_norm.weight");
+    assert!(
+        (gains[0] / expected - 1.0).abs() < 1e-6,
+        "{} {expected}",
+        gains[0]
+    );
+}

@@ -20,8 +20,8 @@ pub struct KeptHeads {
 /// The kept key heads of each layer.
 ///
 /// The files of a `bitnet` have as many values in heads as the width, so a removed head remains in the shapes. But its
-/// weights are 0: those that make its queries, keys and values, and those that take its output. With them the output is
-/// 0, so all their gradients are, and they stay 0 however long a run trains them.
+/// weights are 0: those that make its queries, keys and values, those that take its output, and its gains. With them the
+/// output is 0, so all their gradients are, and they stay 0 however long a run trains them.
 #[derive(Debug)]
 pub(super) struct Heads {
     layers: Vec<Vec<usize>>,
@@ -90,7 +90,8 @@ impl Heads {
                 let heads = removed.map(|head| head * rows * cols);
                 heads.for_each(|first| values[first..][..rows * cols].fill(0.0));
             }
-            "attn_output" => {
+            // Before the norm's gains are made for a `llama`, they are the squares of its inputs.
+            "attn_output" | "attn_sub_norm" => {
                 for row in values.chunks_exact_mut(cols) {
                     let heads = removed.clone().map(|head| head * served);
                     heads.for_each(|first| row[first..][..served].fill(0.0));

@@ -155,8 +155,8 @@ impl TrainOptions {
 
     /// True if steps on so many workers update each tensor as soon as its gradients are complete, during the backward
     /// pass, so that sums of gradients are those of the embedding and of one other tensor, or of one layer with
-    /// [`TrainOptions::recompute`]: if one worker processes the whole batch at a time, and no norm of all gradients is waited for ([`AdamW::clip`] is infinite, or the trained
-    /// gradients are the few of adapters). The bits are the same.
+    /// [`TrainOptions::recompute`]: if one worker processes the whole batch at a time, and no norm of all gradients is
+    /// waited for ([`AdamW::clip`] is infinite, or the trained gradients are the few of adapters). The bits are the same.
     pub const fn is_in_place(&self, workers: usize) -> bool {
         let waits = self.adamw.clip.is_finite() && self.adapters.is_none();
         workers == 1 && self.micro >= self.batch && !waits

@@ -1,4 +1,4 @@
-//! Removal of channels of the feed-forward network, by measured importance, before a run goes on with a model.
+//! Measured importance, and the removal of channels of the feed-forward network by it, before a run goes on with a model.
 
 use serde::Serialize;
 

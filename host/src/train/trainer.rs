@@ -71,8 +71,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     /// # Errors
     /// Those of [`Trainer::new`]; [`Error::Tensor`] for a tensor that is missing, of another shape or of an unsupported
     /// type; with `importance` also [`Error::NoSuchTensor`] and [`Error::Tensor`] of that file, and [`Error::Options`]
-    /// for a model that has no more channels or heads than are kept. For a `llama` also [`Error::Options`] without `importance`,
-    /// and [`Error::Tensor`] for a tensor that a `bitnet` lacks.
+    /// for a model that has no more channels or heads than are kept. For a `llama` also [`Error::Options`] without
+    /// `importance`, and [`Error::Tensor`] for a tensor that a `bitnet` lacks.
     pub fn from_model(
         engines: Vec<E>,
         options: &TrainOptions,
