@@ -3,6 +3,7 @@
 import pathlib
 
 KERNELS = pathlib.Path(__file__).resolve().parent
+TESTS = KERNELS / "emulator" / "tests"
 # What a file's name ends with, and the virtual architecture its PTX is for. The first that fits counts.
 SUFFIXES = [("_wgmma", "90a"), ("_mma", "80"), ("", "75")]
 # The PTX that is written: the oldest that has what it uses, so that old drivers load it. 7.4 has loads that pass L1 by, 8.0 warpgroup products.
@@ -15,11 +16,18 @@ def sources():
     return sorted((KERNELS / "cuda").glob("*.cu"))
 
 
+def tests():
+    """What the emulated device is tested with."""
+    return sorted(TESTS.glob("*.cu"))
+
+
 def architecture(source):
-    """The virtual architecture of a source file: "75", "80" or "90a"."""
-    return next(name for suffix, name in SUFFIXES if source.stem.endswith(suffix))
+    """The virtual architecture of a source file: "75", "80" or "90a". Tests have a bit of everything."""
+    return "90a" if source.parent == TESTS else next(name for suffix, name in SUFFIXES if source.stem.endswith(suffix))
 
 
 def ptx(source):
     """Where the PTX of a source file lies."""
+    if source.parent == TESTS:
+        return source.parent / "ptx" / f"{source.stem}.ptx"
     return KERNELS / "ptx" / architecture(source) / f"{source.stem}.ptx"

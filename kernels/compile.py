@@ -1,9 +1,13 @@
-"""Compiles cuda/*.cu to ptx/ARCHITECTURE/*.ptx, and writes what is shipped into src/modules.rs.
+"""Compiles cuda/*.cu to ptx/ARCHITECTURE/*.ptx, and writes what is shipped into src/modules.rs; and emulator/tests/*.cu to ptx/*.ptx there.
 
     python kernels/compile.py [--check] [NAME...]
+    python kernels/compile.py --out FOLDER [--define MACRO=VALUE]... [NAME...]
 
 With --check nothing is written; where a file differs from what the sources give, says so and ends with 1. With names (`quantize`,
 `cluster_mma`) only those are compiled, and src/modules.rs lists what lies in ptx/.
+
+With --out the compiled modules, and nothing else, are written to FOLDER/ARCHITECTURE/*.ptx: variants, to be timed beside what is shipped. --define
+sets a macro that a source has a value for if it is not defined.
 
 The same sources give the same bytes: one pinned NVRTC, and no path or date in its output.
 """
@@ -11,6 +15,7 @@ The same sources give the same bytes: one pinned NVRTC, and no path or date in i
 import argparse
 import ctypes
 import difflib
+import pathlib
 import re
 import sys
 
@@ -46,12 +51,13 @@ class Nvrtc:
         self.call(f"nvrtcGet{what}", program, buffer)
         return buffer.value.decode()
 
-    def compile(self, source):
+    def compile(self, source, defines=()):
         """The PTX of a source file; ends the program with the compiler's log where there is none."""
         program = ctypes.c_void_p()
         # The name is what messages say; a path would be one of this machine.
         self.call("nvrtcCreateProgram", ctypes.byref(program), source.read_bytes(), source.name.encode(), 0, None, None)
-        options = [f"--gpu-architecture=compute_{architectures.architecture(source)}", *OPTIONS]
+        options = [f"--gpu-architecture=compute_{architectures.architecture(source)}", *OPTIONS,
+                   *(f"--define-macro={define}" for define in defines)]
         array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         status = self.library.nvrtcCompileProgram(program, len(options), array)
         log = self.text(program, "ProgramLog").strip()
@@ -105,14 +111,32 @@ def difference(path, wanted):
     return f"{path.relative_to(architectures.KERNELS)}: {added} lines more and {removed} less, first {first}"
 
 
+def check_defines(defines):
+    """Ends the program if a macro has no value, or no source has one for it: what is compiled would be what is shipped."""
+    texts = [path.read_text() for pattern in ["cuda/*.cu", "include/*/*.cuh"] for path in architectures.KERNELS.glob(pattern)]
+    for define in defines:
+        name, _, value = define.partition("=")
+        if not value:
+            sys.exit(f"--define {define}: it has to be MACRO=VALUE")
+        if not any(f"#ifndef {name}\n" in text for text in texts):
+            sys.exit(f"--define {define}: no source has #ifndef {name}")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Compiles the kernels to PTX.")
     parser.add_argument("--check", action="store_true", help="compare with what is there, write nothing")
+    parser.add_argument("--out", type=pathlib.Path, metavar="FOLDER", help="write the compiled modules here, and nothing else")
+    parser.add_argument("--define", action="append", default=[], metavar="MACRO=VALUE", help="a macro of the sources; only with --out")
     parser.add_argument("names", nargs="*", help="source files without .cu (default: all)")
     arguments = parser.parse_args()
+    if arguments.check and arguments.out:
+        parser.error("--check writes nothing, and --out does")
+    if arguments.define and not arguments.out:
+        parser.error("--define makes a variant, which needs --out")
+    check_defines(arguments.define)
 
     folder = architectures.KERNELS / "ptx"
-    sources = architectures.sources()
+    sources = [*architectures.sources(), *architectures.tests()]
     unknown = set(arguments.names) - {source.stem for source in sources}
     if unknown:
         sys.exit(f"no cuda/{min(unknown)}.cu")
@@ -124,12 +148,20 @@ def main():
             if path.is_file():
                 wanted[path] = path.read_text()
             continue
-        wanted[path] = nvrtc.compile(source)
-        compiled[f"ptx/{path.relative_to(folder)}"] = wanted[path]
+        wanted[path] = nvrtc.compile(source, arguments.define)
+        if path.is_relative_to(folder):
+            compiled[f"ptx/{path.relative_to(folder)}"] = wanted[path]
     if not lint.check(compiled):
         sys.exit("refused by lint.py; nothing is written")
-    stale = [path for path in folder.glob("*/*.ptx") if path not in wanted]
-    wanted[MODULES] = modules({str(path.relative_to(folder)): text for path, text in wanted.items()})
+    if arguments.out:
+        for name, text in compiled.items():
+            path = arguments.out / pathlib.Path(name).relative_to("ptx")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            print(f"wrote {path}")
+        return
+    stale = [path for path in [*folder.glob("*/*.ptx"), *architectures.TESTS.glob("ptx/*.ptx")] if path not in wanted]
+    wanted[MODULES] = modules({str(path.relative_to(folder)): text for path, text in wanted.items() if path.is_relative_to(folder)})
 
     if arguments.check:
         differences = [difference(path, text) for path, text in wanted.items()]

@@ -13,12 +13,14 @@ enum class Touch { Read, Write, Atomic };
 #if defined(TERCET_CHECKED)
 constexpr bool CHECKED = true;
 
+// A launch has ended: false where another piece of work may touch the same memory at the same time (driver/clock.h).
+bool check_launched(const char *kernel);
 // A launch and a block begin; a barrier has let its threads go; the lanes of a mask have come together.
 void check_launch();
 void check_block();
 void check_barrier();
 void check_together(unsigned warp, unsigned members);
-// The running thread orders its writes for other blocks.
+// The running thread orders what it did and knows before what it does: what other blocks published, it has seen by then.
 void check_fence();
 // The running thread orders its writes to shared memory before what products read.
 void check_proxy_fence();
@@ -29,6 +31,7 @@ void touch(const void *address, size_t bytes, Touch how, const void *at);
 #else
 constexpr bool CHECKED = false;
 
+inline bool check_launched(const char *) { return true; }
 inline void check_launch() {}
 inline void check_block() {}
 inline void check_barrier() {}

@@ -158,17 +158,12 @@ __attribute__((noinline)) void touch_memory(uintptr_t address, size_t bytes, Tou
     if (space == Space::Elsewhere) {
         fail_elsewhere(address, bytes, how, allocation, at);
     }
-    if (how == Touch::Atomic) {
-        acquire();
+    if (how == Touch::Atomic && space == Space::Global) {
+        check_atomic(address);
     }
     const char *name = space == Space::Shared ? "shared" : "global";
-    // One byte is enough: the compiler copies what fills up a structure along with its members.
-    bool written = how == Touch::Write;
-    for (size_t i = 0; i < bytes && !written; i++) {
-        // What a block before this one left in shared memory is as good as nothing.
-        written = space == Space::Global ? is_written(*allocation, address + i) : written_by_block(address + i);
-    }
-    if (!written) {
+    // What a block before this one left in shared memory is as good as nothing.
+    if (how != Touch::Write && !(space == Space::Global ? is_written(*allocation, address, bytes) : written_by_block(address, bytes))) {
         fail_at(LAUNCH_FAILED, std::string("a thread ") + verb(how) + " " + name + " memory that nobody wrote", at);
     }
     check_order(address, bytes, how, space == Space::Shared, at);
@@ -199,9 +194,14 @@ void touch_async(const void *pointer, size_t bytes, const void *at) {
     }
 }
 
-bool written_by_block(uintptr_t address) {
-    Stamp write = cell_of(address).write;
-    return write.any() && is_of_block(write);
+bool written_by_block(uintptr_t address, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) {
+        Stamp write = cell_of(address + i).write;
+        if (!write.any() || !is_of_block(write)) {
+            return false;
+        }
+    }
+    return true;
 }
 } // namespace emulator
 

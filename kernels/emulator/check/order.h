@@ -51,8 +51,9 @@ bool is_before(Stamp stamp, Stamp now);
 bool is_fenced(Stamp stamp);
 // Whether a touch is the running block's.
 bool is_of_block(Stamp stamp);
-// Whether the running block wrote a byte.
-bool written_by_block(uintptr_t address);
-// The running thread has done an atomic operation: it may learn of what others have published.
-void acquire();
+// Whether the running block wrote every byte.
+bool written_by_block(uintptr_t address, size_t bytes);
+// The running thread changes a word of global memory by an atomic operation: it publishes there what came before its last fence, and learns at
+// its next fence what others have published there.
+void check_atomic(uintptr_t address);
 } // namespace emulator

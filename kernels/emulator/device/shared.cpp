@@ -55,6 +55,7 @@ void DynamicShared::spoil(unsigned long long seed) {
 
 void *dynamic_shared() { return dynamic; }
 size_t dynamic_shared_bytes() { return dynamic_bytes; }
+unsigned dynamic_window() { return window; }
 
 unsigned shared_address(const void *shared) {
     const size_t at = size_t(static_cast<const char *>(shared) - static_cast<const char *>(dynamic));

@@ -142,7 +142,7 @@ void agree(const unsigned long long *words, unsigned count) {
 
 Sums *under_way(Products &products, const int *at) {
     for (Sums &sums : products.sums) {
-        if (sums.at == at) {
+        if (sums.at[0] == at) {
             return &sums;
         }
     }
@@ -152,15 +152,15 @@ Sums *under_way(Products &products, const int *at) {
 // Accumulators hold what they were spoiled with unless somebody wrote them.
 void check_untouched(const Sums &sums) {
     for (unsigned i = 0; i < sums.count; i++) {
-        if (sums.at[i] != SPOILED) {
+        if (*sums.at[i] != SPOILED) {
             fail(LAUNCH_FAILED, "accumulators were written while a product into them ran");
         }
     }
 }
 
 // A lane's accumulators before a product adds to them.
-Sums &begin(Products &products, int *at, unsigned count, bool add) {
-    if (Sums *sums = under_way(products, at)) {
+Sums &begin(Products &products, int *const *at, unsigned count, bool add) {
+    if (Sums *sums = under_way(products, at[0])) {
         check_untouched(*sums);
         return *sums;
     }
@@ -168,11 +168,12 @@ Sums &begin(Products &products, int *at, unsigned count, bool add) {
         fail(LAUNCH_FAILED, "wgmma.mma_async at " + place_of(current->file, current->line) +
                                 " without wgmma.fence since its accumulators could be touched");
     }
-    Sums sums = {at, count, 0, {}};
+    Sums sums = {{}, count, 0, {}};
     for (unsigned i = 0; i < count; i++) {
+        sums.at[i] = at[i];
         // Without `add` they are whatever they are.
-        sums.values[i] = add ? unsigned(at[i]) : 0;
-        at[i] = SPOILED;
+        sums.values[i] = add ? unsigned(*at[i]) : 0;
+        *at[i] = SPOILED;
     }
     products.sums.push_back(sums);
     return products.sums.back();
@@ -229,7 +230,7 @@ void warpgroup_product(Lane *const (&lanes)[32]) {
     const unsigned exchanged = fragments_in_order() ? 0 : 1;
     for (unsigned i = 0; i < 32; i++) {
         Products &products = thread_of(i).products;
-        Sums &sums = begin(products, reinterpret_cast<int *>(lanes[i]->in[4]), columns / 2, words.in[2] != 0);
+        Sums &sums = begin(products, reinterpret_cast<int *const *>(lanes[i]->in[4]), columns / 2, words.in[2] != 0);
         sums.group = products.group;
         for (unsigned at = 0; at < sums.count; at++) {
             // Section "Matrix Fragments for wgmma.mma_async.m64nNk32".
@@ -273,7 +274,7 @@ void warpgroup_wait(Lane *const (&lanes)[32]) {
             }
             check_untouched(sums);
             for (unsigned at = 0; at < sums.count; at++) {
-                sums.at[at] = int(sums.values[at]);
+                *sums.at[at] = int(sums.values[at]);
             }
             // From here on the thread may touch them.
             products.fenced = false;

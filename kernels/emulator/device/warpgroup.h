@@ -9,7 +9,7 @@ struct Thread;
 
 // A thread's accumulators while products into them run.
 struct Sums {
-    int *at;
+    int *at[128];
     unsigned count;
     // The group of the last product.
     unsigned group;

@@ -9,7 +9,7 @@ thread_local std::vector<Context *> current_stack;
 
 Context *make_context(Device &device) {
     reach("context");
-    auto *context = new Context{&device, CUDA_SUCCESS, nullptr, nullptr, {}, {}, {}};
+    auto *context = new Context{&device, CUDA_SUCCESS, nullptr, nullptr, {}, {}, {}, {}};
     context->null_stream = make_stream(*context, true, 0);
     context->thread_stream = make_stream(*context, true, 0);
     return give_out(context);

@@ -15,6 +15,9 @@ Action move(CUdeviceptr to, CUdeviceptr from, size_t bytes, bool to_known, bool 
             state().message = "a copy of memory that has been freed, or of a graph's that is not there now";
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         }
+        if (!touch_in_order(uintptr_t(from), bytes, Use::Read, "a copy") || !touch_in_order(uintptr_t(to), bytes, Use::Write, "a copy")) {
+            return CUDA_ERROR_LAUNCH_FAILED;
+        }
         count("bytes copied", bytes);
         copy_written(uintptr_t(to), uintptr_t(from), bytes);
         memmove(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes);
@@ -89,6 +92,9 @@ template <typename T> void fill(CUdeviceptr to, T value, size_t number, Stream &
         if (!usable(uintptr_t(to), number * sizeof(T))) {
             state().message = "a fill of memory that has been freed, or of a graph's that is not there now";
             return CUDA_ERROR_ILLEGAL_ADDRESS;
+        }
+        if (!touch_in_order(uintptr_t(to), number * sizeof(T), Use::Write, "a fill")) {
+            return CUDA_ERROR_LAUNCH_FAILED;
         }
         auto *at = reinterpret_cast<T *>(to);
         mark_written(*holding(uintptr_t(to)), uintptr_t(to), number * sizeof(T));

@@ -65,6 +65,9 @@ TERCET_API CUresult cuStreamWaitEvent(CUstream on, CUevent handle, unsigned) {
         if (stream.capture != nullptr) {
             break_capture(stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
         }
+        if (event.ticket != nullptr) {
+            stream.known.learn(event.ticket->clock);
+        }
         // Never recorded, or done: nothing to wait for.
         if (event.ticket == nullptr || event.ticket->done) {
             return;
@@ -98,7 +101,7 @@ TERCET_API CUresult cuEventQuery(CUevent handle) {
         if (event.ticket != nullptr && !event.ticket->done) {
             throw Error{CUDA_ERROR_NOT_READY};
         }
-        wait_for(context, nullptr);
+        wait_for(context, event.ticket);
     });
 }
 

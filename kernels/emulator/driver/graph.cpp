@@ -9,6 +9,8 @@ struct GraphExec {
     Context *context;
     std::shared_ptr<const Graph> graph;
     Dice dice;
+    // The number of its first node, and its launches.
+    unsigned number, launches = 0;
 };
 
 namespace {
@@ -29,7 +31,9 @@ void release_streams(Capture &capture) {
     capture.streams.clear();
 }
 
-CUresult run_graph(const Graph &graph, Dice &dice) {
+// Its nodes have numbers from `number` on, and come after what `clock` knows.
+CUresult run_graph(const Graph &graph, Dice &dice, unsigned number, unsigned launch, const Clock &clock) {
+    std::vector<Clock> clocks(CHECKED ? graph.nodes.size() : 0, clock);
     std::vector<size_t> waits(graph.nodes.size()), ready;
     std::vector<std::vector<size_t>> next(graph.nodes.size());
     for (size_t i = 0; i < graph.nodes.size(); i++) {
@@ -45,6 +49,13 @@ CUresult run_graph(const Graph &graph, Dice &dice) {
         size_t pick = dice.below(unsigned(ready.size())), node = ready[pick];
         ready[pick] = ready.back();
         ready.pop_back();
+        if (CHECKED) {
+            for (size_t before : graph.nodes[node].after) {
+                clocks[node].learn(clocks[before]);
+            }
+            clocks[node].set(number + unsigned(node), launch);
+            begin_piece(number + unsigned(node), clocks[node]);
+        }
         if (CUresult error = graph.nodes[node].run()) {
             return error;
         }
@@ -140,7 +151,7 @@ TERCET_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph handle
         if ((flags & ~15ull) != 0 || (flags & 5) == 5) {
             throw Error{CUDA_ERROR_INVALID_VALUE};
         }
-        given(out) = give_out(new GraphExec{&context, std::make_shared<Graph>(graph), {dice().roll()}});
+        given(out) = give_out(new GraphExec{&context, std::make_shared<Graph>(graph), {dice().roll()}, take_numbers(graph.nodes.size())});
     });
 }
 
@@ -167,7 +178,18 @@ TERCET_API CUresult cuGraphLaunch(CUgraphExec handle, CUstream on) {
         Dice dice = {exec.dice.roll()};
         std::shared_ptr<const Graph> graph = exec.graph;
         leave_allocated(*graph);
-        submit(stream_of(context, on), "graphs", [graph, dice]() mutable { return run_graph(*graph, dice); });
+        Stream &stream = stream_of(context, on);
+        const unsigned number = exec.number, launch = ++exec.launches;
+        auto clock = std::make_shared<Clock>();
+        TicketPtr ticket = submit(stream, "graphs", [=]() mutable { return run_graph(*graph, dice, number, launch, *clock); });
+        if (CHECKED && ticket != nullptr) {
+            *clock = ticket->clock;
+            // All of its nodes are done when it is.
+            for (size_t i = 0; i < graph->nodes.size(); i++) {
+                ticket->clock.set(number + unsigned(i), launch);
+            }
+            stream.known = ticket->clock;
+        }
     });
 }
 

@@ -58,6 +58,9 @@ CUresult Queued::run() {
     count("threads", 1ull * grid.x * grid.y * grid.z * block.x * block.y * block.z);
     launched(kernel->name);
     Outcome outcome = emulator::run({kernel, grid, block, shared_bytes, values.data(), dice.roll(), options().fragments});
+    if (outcome.error == 0 && !check_launched(kernel->name)) {
+        outcome = {CUDA_ERROR_LAUNCH_FAILED, state().message};
+    }
     if (outcome.error != 0) {
         state().message = outcome.message;
         if (options().tell) {

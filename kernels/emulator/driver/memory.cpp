@@ -153,8 +153,8 @@ void need(CUdeviceptr address, size_t bytes) {
     }
 }
 
-bool is_written(const Allocation &allocation, uintptr_t address) {
-    return allocation.written == nullptr || allocation.written[address - allocation.start] != 0;
+bool is_written(const Allocation &allocation, uintptr_t address, size_t bytes) {
+    return allocation.written == nullptr || memchr(&allocation.written[address - allocation.start], 0, bytes) == nullptr;
 }
 
 void mark_written(const Allocation &allocation, uintptr_t address, size_t bytes) {

@@ -1,6 +1,7 @@
 // Memory that kernels may reach: of devices, and pinned memory of the host.
 #pragma once
 
+#include "clock.h"
 #include "state.h"
 
 namespace emulator {
@@ -24,6 +25,8 @@ struct Allocation {
     bool there = true;
     // In the `check` variant, a 1 for each byte that something wrote.
     std::shared_ptr<unsigned char[]> written;
+    // There too, what each byte was touched by.
+    std::shared_ptr<Touched> touched;
 };
 
 // Takes memory, filled with a pattern; throws OUT_OF_MEMORY beyond the device's total.
@@ -51,7 +54,7 @@ bool pinned(const void *address, size_t bytes);
 bool reachable(const Context &context, const Allocation &allocation);
 
 // Which bytes something wrote, for the `check` variant; memory of the host counts as written.
-bool is_written(const Allocation &allocation, uintptr_t address);
+bool is_written(const Allocation &allocation, uintptr_t address, size_t bytes);
 void mark_written(const Allocation &allocation, uintptr_t address, size_t bytes);
 void copy_written(uintptr_t to, uintptr_t from, size_t bytes);
 

@@ -88,6 +88,9 @@ TERCET_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream on) {
             found->owner->left = false;
         }
         submit(stream, "stream-ordered frees", [at] {
+            if (!touch_in_order(uintptr_t(at), holding(uintptr_t(at))->bytes, Use::Write, "a free")) {
+                return CUDA_ERROR_LAUNCH_FAILED;
+            }
             give_back(uintptr_t(at));
             return CUDA_SUCCESS;
         });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api.h"
+#include "clock.h"
 
 #include <map>
 #include <memory>
@@ -43,6 +44,8 @@ struct Context {
     std::set<Stream *> streams;
     std::set<int> peers;
     std::map<int, size_t> limits;
+    // What streams did that are gone.
+    Clock gone;
 };
 
 struct State {

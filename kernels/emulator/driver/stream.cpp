@@ -34,6 +34,7 @@ bool can_run(const Stream &stream) {
 
 void forget_if_idle(Stream *stream) {
     if (stream->destroyed && stream->queue.empty()) {
+        stream->context->gone.learn(stream->known);
         stream->context->streams.erase(stream);
         auto &all = every_stream();
         for (size_t i = 0; i < all.size(); i++) {
@@ -51,6 +52,7 @@ void run_head(Stream &stream) {
     stream.queue.pop_front();
     // A context that has failed runs nothing more.
     if (stream.context->lost == CUDA_SUCCESS) {
+        begin_piece(stream.number, work.ticket->clock);
         if (CUresult error = work.run()) {
             stream.context->lost = error;
         }
@@ -98,7 +100,7 @@ void run_needed(const Ticket &ticket) {
 } // namespace
 
 Stream *make_stream(Context &context, bool blocking, int priority) {
-    auto *stream = new Stream{&context, blocking, priority, false, {}, nullptr, nullptr, {}};
+    auto *stream = new Stream{&context, blocking, priority, false, {}, nullptr, nullptr, {}, take_numbers(1), 0, {}};
     context.streams.insert(stream);
     every_stream().push_back(stream);
     return give_out(stream);
@@ -145,6 +147,15 @@ TicketPtr submit(Stream &stream, const char *kind, Action run) {
     } else if (stream.blocking && context.null_stream->last != nullptr) {
         work.after.push_back(context.null_stream->last);
     }
+    stream.known.learn(host_clock());
+    if (&stream == context.null_stream) {
+        stream.known.learn(context.gone);
+    }
+    for (const TicketPtr &before : work.after) {
+        stream.known.learn(before->clock);
+    }
+    stream.known.set(stream.number, ++stream.submitted);
+    ticket->clock = stream.known;
     stream.queue.push_back(std::move(work));
     stream.last = ticket;
     return ticket;
@@ -164,6 +175,9 @@ void wait_for(Context &context, const TicketPtr &ticket) {
                 run_needed(*ticket);
             }
         }
+    }
+    if (ticket != nullptr) {
+        host_clock().learn(ticket->clock);
     }
     trim_pools();
     if (context.lost != CUDA_SUCCESS) {
@@ -194,6 +208,7 @@ void synchronize(Context &context) {
     for (const TicketPtr &ticket : last) {
         wait_for(context, ticket);
     }
+    host_clock().learn(context.gone);
     wait_for(context, nullptr);
 }
 
@@ -262,7 +277,7 @@ TERCET_API CUresult cuStreamQuery(CUstream handle) {
         if (stream.last != nullptr && !stream.last->done) {
             throw Error{CUDA_ERROR_NOT_READY};
         }
-        wait_for(context, nullptr);
+        wait_for(context, stream.last);
     });
 }
 
@@ -288,6 +303,8 @@ TERCET_API CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *a
         }
         submit(stream_of(context, handle), "host functions", [=] {
             function(argument);
+            // It may tell any thread of the host.
+            host_clock().learn(running_clock());
             return CUDA_SUCCESS;
         });
     });

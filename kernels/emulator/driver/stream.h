@@ -13,6 +13,8 @@ struct Ticket {
     bool done = false;
     double seconds = 0;
     Stream *stream = nullptr;
+    // What comes before whatever waits for it.
+    Clock clock;
 };
 using TicketPtr = std::shared_ptr<Ticket>;
 
@@ -70,6 +72,9 @@ struct Stream {
     CapturePtr capture;
     // The nodes that the next captured one comes after.
     std::vector<size_t> frontier;
+    // Its number and how much was submitted to it, and what comes before what is submitted next.
+    unsigned number = take_numbers(1), submitted = 0;
+    Clock known;
 };
 
 struct Event {

@@ -104,10 +104,8 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
     unsigned out = 0;
     for (int digit = 0; digit < 4; digit++) {
         unsigned choice = selector >> (4 * digit);
-        unsigned byte = unsigned(bytes >> (8 * (choice & 7))) & 0xFF;
-        // The digit's highest bit asks for the sign of the byte in every bit.
-        byte = choice & 8 ? (byte & 0x80 ? 0xFF : 0) : byte;
-        out |= byte << (8 * digit);
+        // The digit's highest bit means something to the instruction; the function clears it.
+        out |= (unsigned(bytes >> (8 * (choice & 7))) & 0xFF) << (8 * digit);
     }
     return out;
 }

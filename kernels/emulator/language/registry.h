@@ -35,14 +35,24 @@ template <typename... P, void (*Function)(P...)> struct Entry<Function> {
     __attribute__((no_sanitize("thread"))) static void run(void *const *values) { call(values, std::index_sequence_for<P...>()); }
 };
 
-template <auto Function> struct Registration {
+// A kernel of this library, of a function of its source or of its PTX.
+struct Registration {
     Kernel kernel;
-    Registration(const char *name, char *shared, char *shared_end)
-        : kernel{name, Entry<Function>::parameters, unsigned(sizeof(Entry<Function>::parameters) / sizeof(Parameter) - 1),
-                 &Entry<Function>::run, shared, shared_end} {
-        add_kernel(&kernel);
-    }
+    explicit Registration(const Kernel &of) : kernel(of) { add_kernel(&kernel); }
 };
+
+template <auto Function> Kernel kernel_of(const char *name, char *shared, char *shared_end) {
+    return {name, Entry<Function>::parameters, unsigned(sizeof(Entry<Function>::parameters) / sizeof(Parameter) - 1), &Entry<Function>::run, shared,
+            shared_end};
+}
+
+// What a kernel of PTX reads of a parameter, from a byte of it on.
+template <typename T>
+__attribute__((noinline, no_sanitize("thread"))) static T parameter(void *const *values, unsigned index, unsigned offset) {
+    T value;
+    memcpy(&value, static_cast<const char *>(values[index]) + offset, sizeof value);
+    return value;
+}
 } // namespace emulator
 
 // The linker's names for the section that the build script makes of a file's shared memory; both null where it has none.
@@ -51,5 +61,5 @@ template <auto Function> struct Registration {
 
 // Not among the variables that the build script takes for shared memory.
 #define TERCET_KERNEL(name, file)                                                                                                  \
-    __attribute__((section("tercet_kernels"))) static emulator::Registration<&name> tercet_registration_##name(                    \
-        #name, __start_tercet_shared_##file, __stop_tercet_shared_##file)
+    __attribute__((section("tercet_kernels"))) static emulator::Registration tercet_registration_##name(                           \
+        emulator::kernel_of<&name>(#name, __start_tercet_shared_##file, __stop_tercet_shared_##file))

@@ -29,6 +29,8 @@ unsigned barrier(bool predicate, const char *file, int line);
 // The dynamic shared memory that the launch asked for.
 void *dynamic_shared();
 size_t dynamic_shared_bytes();
+// Where it lies in the window of shared memory: at another multiple of 16 in each block.
+unsigned dynamic_window();
 
 // Ends the launch with an error of the device unless the address is a multiple of `bytes`.
 void check_aligned(const void *address, unsigned bytes);

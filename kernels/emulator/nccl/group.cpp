@@ -88,23 +88,13 @@ void check(const Call &call) {
     }
 }
 
-bool is_written_all(uintptr_t at, size_t bytes) {
-    const Allocation &allocation = *holding(at);
-    for (size_t i = 0; CHECKED && i < bytes; i++) {
-        if (!is_written(allocation, at + i)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // Sums modulo the width, so signed numbers as well. All are taken before any is written: a buffer may be its own target.
 template <typename T> CUresult add_up(const std::vector<Call> &calls) {
     std::vector<std::vector<T>> sums;
     for (size_t to = 0; to < calls.size(); to++) {
         std::vector<T> sum(calls[to].count, 0);
         for (const Call &call : calls) {
-            if (!is_written_all(call.from, call.from_bytes())) {
+            if (CHECKED && !is_written(*holding(call.from), call.from, call.from_bytes())) {
                 state().message = "NCCL: a sum of memory that nobody wrote";
                 return CUDA_ERROR_ILLEGAL_ADDRESS;
             }
@@ -169,6 +159,12 @@ void queue(const std::shared_ptr<Clique> &clique, std::vector<Call> calls) {
         clique->error = ncclResult_t(error);
     }
     meeting->work = [calls] { return perform(calls); };
+    // Each rank's memory, in the order of its own stream.
+    meeting->touch = [calls](size_t rank) {
+        const Call &call = calls[rank];
+        return call.count == 0 || (touch_in_order(call.from, call.from_bytes(), Use::Read, "NCCL") &&
+                                   touch_in_order(call.to, call.to_bytes(), Use::Write, "NCCL"));
+    };
     Meeting::call(meeting);
     // Those that are over are forgotten.
     auto &all = clique->meetings;

@@ -25,7 +25,13 @@ void Meeting::call(const MeetingPtr &meeting) {
     for (size_t rank = 0; rank < meeting->streams.size(); rank++) {
         Stream &stream = *meeting->streams[rank];
         TicketPtr end = submit(stream, "NCCL", [meeting, rank] {
-            if (meeting->done || meeting->released[rank]) {
+            if (meeting->released[rank]) {
+                return CUDA_SUCCESS;
+            }
+            if (!meeting->touch(rank)) {
+                return CUDA_ERROR_LAUNCH_FAILED;
+            }
+            if (meeting->done) {
                 return CUDA_SUCCESS;
             }
             // The first that comes here does it for all.
@@ -34,6 +40,10 @@ void Meeting::call(const MeetingPtr &meeting) {
         });
         Work &queued = stream.queue.back();
         queued.after.insert(queued.after.end(), arrivals.begin(), arrivals.end());
+        for (const TicketPtr &arrival : arrivals) {
+            stream.known.learn(arrival->clock);
+        }
+        end->clock = stream.known;
         queued.ready = [meeting, rank] { return meeting->open(rank); };
         meeting->ends.push_back(end);
     }

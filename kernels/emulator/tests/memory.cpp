@@ -118,6 +118,7 @@ void use_after_free_shows() {
     OK(cuMemsetD8Async(at, 0, 400, owner));
     OK(cuStreamSynchronize(owner));
     OK(launch(kernel, 1, 128, 0, user, at, 1u, 1u, 100u));
+    OK(cuStreamSynchronize(user));
     OK(cuMemFreeAsync(at, owner));
     OK(cuStreamSynchronize(owner));
     OK(cuMemAllocAsync(&at, 400, owner));

@@ -129,19 +129,48 @@ extern "C" __global__ void test_block_order(u32 *out, u32 atomic) {
     }
 }
 
-// The last block sums what the others published, with or without a fence.
-extern "C" __global__ void test_last_sums(u32 *parts, u32 *done, u32 fence) {
-    parts[blockIdx.x] = blockIdx.x;
-    if (fence != 0) {
+enum { RIGHT, NO_FENCE, NO_FENCE_AFTER, FENCE_TOO_EARLY, NO_BARRIER, OTHER_WORD };
+
+// The last block sums what the threads of all wrote: by barriers, and by a fence, an atomic operation and a fence of one thread of each block.
+extern "C" __global__ void test_last_sums(u32 *parts, u32 *done, u32 how) {
+    __shared__ u32 last;
+    const bool first = threadIdx.x == 0;
+    if (how == FENCE_TOO_EARLY && first) {
         __threadfence();
     }
-    if (atomicAdd(done, 1u) == gridDim.x - 1) {
+    parts[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+    if (how != NO_BARRIER) {
+        __syncthreads();
+    }
+    if (first) {
+        if (how != NO_FENCE && how != FENCE_TOO_EARLY) {
+            __threadfence();
+        }
+        // Each block at a word of its own learns nothing of the others.
+        u32 before = atomicAdd(done + (how == OTHER_WORD ? 2 + blockIdx.x : 1), 1u);
+        last = how == OTHER_WORD || before == gridDim.x - 1;
+        if (how != NO_FENCE && how != NO_FENCE_AFTER) {
+            __threadfence();
+        }
+    }
+    __syncthreads();
+    if (last != 0) {
         u32 sum = 0;
         for (u32 i = 0; i < gridDim.x; i++) {
-            sum += parts[i];
+            sum += parts[i * blockDim.x + threadIdx.x];
         }
-        done[1] = sum;
+        atomicAdd(done, sum);
     }
+}
+
+// A word of which somebody wrote three bytes.
+extern "C" __global__ void test_partly_written(u32 *out, u32 bytes) {
+    TERCET_SHARED(u8, memory);
+    if (threadIdx.x < bytes) {
+        memory[threadIdx.x] = 1;
+    }
+    __syncthreads();
+    out[threadIdx.x] = *reinterpret_cast<u32 *>(memory);
 }
 
 extern "C" __global__ void test_reads_unwritten(const u32 *in, u32 *out) { out[0] = in[threadIdx.x]; }

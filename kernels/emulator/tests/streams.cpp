@@ -1,6 +1,8 @@
 // Streams run late and in any order that their events allow; copies read memory when they run, or at the call.
 #include "harness.h"
 
+#include <cstring>
+#include <functional>
 #include <set>
 
 namespace {
@@ -51,9 +53,108 @@ std::set<unsigned> seen(bool with_wait) {
     return values;
 }
 
-void missing_wait_shows() {
-    CHECK((seen(false) == std::set<unsigned>{1, 7}));
+void missing_wait_shows(bool checked) {
+    if (!checked) {
+        CHECK((seen(false) == std::set<unsigned>{1, 7}));
+    }
     CHECK((seen(true) == std::set<unsigned>{7}));
+}
+
+// Where accesses are checked, two pieces of work that touch the same bytes need an order, whatever ran first.
+void expect(bool right, int drawn, const std::function<void(CUstream, CUstream, CUdeviceptr)> &work) {
+    seed(drawn, "drawn");
+    CUstream one, other;
+    CUcontext context;
+    OK(cuStreamCreate(&one, 1));
+    OK(cuStreamCreate(&other, 1));
+    work(one, other, upload(Words(2 * N, 1)));
+    GIVES(right ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+    CHECK(right || strstr(tercet_emulator_message(), "nothing orders the two") != nullptr);
+    OK(cuDevicePrimaryCtxReset_v2(0));
+    OK(cuDevicePrimaryCtxRetain(&context, 0));
+    OK(cuCtxSetCurrent(context));
+}
+
+void work_without_an_order_is_an_error() {
+    const auto scale = [](CUstream stream, CUdeviceptr at) {
+        OK(launch(function_of("test_scale_add", {"u64", "u32", "u32", "u32"}), 1, 128, 0, stream, at, 3u, 4u, N));
+    };
+    const auto wait = [](CUstream before, CUstream after) {
+        CUevent event;
+        OK(cuEventCreate(&event, 2));
+        OK(cuEventRecord(event, before));
+        OK(cuStreamWaitEvent(after, event, 0));
+    };
+    // A node for each of two kernels, one after the other or not.
+    const auto graph = [&](CUstream one, CUstream other, CUdeviceptr at, bool ordered) {
+        CUevent begun, done;
+        CUgraph made;
+        CUgraphExec exec;
+        OK(cuEventCreate(&begun, 2));
+        OK(cuEventCreate(&done, 2));
+        // 2: modules may be loaded meanwhile.
+        OK(cuStreamBeginCapture_v2(one, 2));
+        OK(cuEventRecord(begun, one));
+        OK(cuStreamWaitEvent(other, begun, 0));
+        scale(one, at);
+        if (ordered) {
+            wait(one, other);
+        }
+        scale(other, at);
+        OK(cuEventRecord(done, other));
+        OK(cuStreamWaitEvent(one, done, 0));
+        OK(cuStreamEndCapture(one, &made));
+        OK(cuGraphInstantiateWithFlags(&exec, made, 0));
+        OK(cuGraphLaunch(exec, one));
+        // The next launch comes after all of the first's nodes.
+        OK(cuGraphLaunch(exec, one));
+    };
+    using Work = std::function<void(CUstream, CUstream, CUdeviceptr)>;
+    const Work wrong[] = {
+        [&](CUstream one, CUstream other, CUdeviceptr at) {
+            scale(one, at);
+            scale(other, at);
+        },
+        [&](CUstream one, CUstream other, CUdeviceptr at) {
+            scale(one, at);
+            OK(cuMemsetD8Async(at + 8, 0, 1, other));
+        },
+        [&](CUstream one, CUstream other, CUdeviceptr at) {
+            scale(one, at);
+            OK(cuMemcpyDtoDAsync_v2(at + 4 * N, at, 4, other));
+        },
+        [&](CUstream one, CUstream other, CUdeviceptr at) { graph(one, other, at, false); },
+    };
+    // By an event, by the host, by an edge of a graph; on bytes of their own; both only read.
+    const Work right[] = {
+        [&](CUstream one, CUstream other, CUdeviceptr at) {
+            scale(one, at);
+            wait(one, other);
+            scale(other, at);
+        },
+        [&](CUstream one, CUstream other, CUdeviceptr at) {
+            scale(one, at);
+            OK(cuStreamSynchronize(one));
+            scale(other, at);
+        },
+        [&](CUstream one, CUstream other, CUdeviceptr at) { graph(one, other, at, true); },
+        [&](CUstream one, CUstream other, CUdeviceptr at) {
+            scale(one, at);
+            scale(other, at + 4 * N);
+        },
+        [&](CUstream one, CUstream other, CUdeviceptr at) {
+            OK(cuMemcpyDtoDAsync_v2(at + 4, at, 4, one));
+            OK(cuMemcpyDtoDAsync_v2(at + 8, at, 4, other));
+        },
+    };
+    for (int i = 0; i < 5; i++) {
+        for (const Work &work : wrong) {
+            expect(false, i, work);
+        }
+        for (const Work &work : right) {
+            expect(true, i, work);
+        }
+    }
 }
 
 void pinned_is_read_late() {
@@ -188,10 +289,14 @@ void two_devices() {
 }
 } // namespace
 
-int main() {
+// Any argument says that loads and stores are checked.
+int main(int count, char **) {
     tercet_emulator_configure("devices=2");
     start();
-    missing_wait_shows();
+    missing_wait_shows(count > 1);
+    if (count > 1) {
+        work_without_an_order_is_an_error();
+    }
     pinned_is_read_late();
     null_stream_takes_turns();
     queries_and_times();

@@ -110,7 +110,8 @@ void mistakes(bool checked) {
     expect("never", FEWER_CALLS);
     expect(checked ? "shared memory" : "shared memory was written while", MEMORY_WRITTEN);
     expect("accumulators were written", SUMS_WRITTEN);
-    expect("not in its dynamic part", STATIC_MEMORY, 128, CUDA_ERROR_ILLEGAL_ADDRESS);
+    // Where the address is asked for, or where products read.
+    expect("dynamic", STATIC_MEMORY, 128, CUDA_ERROR_ILLEGAL_ADDRESS);
     expect("without four warps of 32 threads", NOTHING, 96);
     expect("without four warps of 32 threads", NOTHING, 120);
 }

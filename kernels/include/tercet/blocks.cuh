@@ -173,7 +173,7 @@ struct Nibbles : Layout<32, Bytes, Offset, 0, Min> {
         if (Bits == 5) {
             u32 low = codes.words[0] >> 4 & 0x01010101, high = codes.words[1] >> 4 & 0x01010101;
             // Bit 8 i goes to bit 24 + i.
-            Block::block(share)[At - 4 + lane] = (u8)(low * 0x01020408 >> 24 & 15 | (high * 0x01020408 >> 24 & 15) << 4);
+            Block::block(share)[At - 4 + lane] = (u8)((low * 0x01020408 >> 24 & 15) | (high * 0x01020408 >> 24 & 15) << 4);
         }
         u32 low = codes.words[0] & 0x0F0F0F0F, high = codes.words[1] & 0x0F0F0F0F;
         u32 others = __shfl_xor_sync(FULL_WARP, upper ? low : high, 2);
