@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What is shipped for CUDA, and the emulated device that tests it.
 # cuda.sh ptx: the committed PTX and ptxas' report are what the sources give, and the lint finds what it looks for.
-# cuda.sh emulator: the emulated device does what a device does, and catches what it should.
-# cuda.sh checked: tests of the engine with every load and store of kernels checked.
+# cuda.sh emulator: the emulated device does what a device does, and catches what it should; what times kernels runs on it.
+# cuda.sh checked: tests of the engine with the instructions of the shipped PTX, every load and store of them checked.
 # cuda.sh asan: tests of the engine with the emulated device under the address sanitizer.
 . .ci/lib.sh
 
@@ -29,11 +29,12 @@ ptx)
     ;;
 emulator)
     kernels/emulator/test
+    python3 kernels/tests/tune_test.py
     ;;
 checked)
     launched=$PWD/target/ci/cuda-launched.txt
     rm -f "$launched"
-    TERCET_EMULATOR_LAUNCHED=$launched TERCET_EMULATOR_VARIANT=check tests_of_engine | tee target/ci/cuda-checked.out
+    TERCET_EMULATOR_LAUNCHED=$launched TERCET_EMULATOR_VARIANT=ptx tests_of_engine | tee target/ci/cuda-checked.out
     shipped=target/ci/cuda-shipped.txt
     sed -n 's/^\.visible \.entry \([a-z0-9_]*\)(.*/\1/p' kernels/ptx/*/*.ptx | sort -u >"$shipped"
     missed=$(comm -23 "$shipped" <(sort -u "$launched"))

@@ -12,8 +12,12 @@
 
 using namespace tercet;
 
-// Stripes of a warp's turn.
-const u32 STRIPES = 4;
+// Stripes of a warp's turn, whole blocks of 256 values; a macro, so that others can be tried.
+#ifndef TERCET_DECODE_STRIPES
+#define TERCET_DECODE_STRIPES 4
+#endif
+const u32 STRIPES = TERCET_DECODE_STRIPES;
+static_assert(STRIPES % 2 == 0, "a turn begins with a block");
 
 // `not_bad` names the first block whose scale or minimum is not finite, as `name_not_finite` does. It counts from the tensor's start, `before`
 // values of which came earlier.

@@ -122,8 +122,12 @@ struct Move {
     u32 from, to, row, weight;
 };
 
-// Points that a warp looks at together, four a lane, and how many of those that move it reads the rows of at once.
-const u32 WARPS = 256 / WARP, EACH = 4, LOOK = WARP * EACH, AT_ONCE = 4;
+// Points that a warp looks at together, four a lane, and how many of those that move it reads the rows of at once; a macro, so that others can be
+// tried.
+#ifndef TERCET_MOVES_AT_ONCE
+#define TERCET_MOVES_AT_ONCE 4
+#endif
+const u32 WARPS = 256 / WARP, EACH = 4, LOOK = WARP * EACH, AT_ONCE = TERCET_MOVES_AT_ONCE;
 
 // The labels of a lane's four points, or none before any and past the last.
 TERCET_FN void load_labels(u32 (&out)[EACH], const u32 *labels, u64 first, u32 count) {

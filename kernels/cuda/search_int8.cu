@@ -61,8 +61,11 @@ TERCET_FN i32 pair_sum(const i32 (&values)[2], u32 half) {
     return sum;
 }
 
-// Rows of a team, and vectors of each, that are under way together with one query.
-const u32 PAIR = 2, PARTS = 2;
+// Rows of a team, and vectors of each, that are under way together with one query; a macro, so that other numbers of vectors can be tried.
+#ifndef TERCET_SEARCH_PARTS
+#define TERCET_SEARCH_PARTS 2
+#endif
+const u32 PAIR = 2, PARTS = TERCET_SEARCH_PARTS;
 
 // As `scan`, for one query.
 TERCET_FN void scan_one(const i8 *rows, u64 pitch, const u32 *norms, const Chosen &chosen, const i8 *query, u32 query_norm, u32 metric,

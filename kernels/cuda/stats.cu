@@ -30,9 +30,15 @@ TERCET_FN void stats(const typename Element::Bits *values, u64 first, u64 groups
     }
 }
 
+// Blocks that a multiprocessor has registers for; a macro, so that others can be tried.
+#ifndef TERCET_STATS_BLOCKS
+#define TERCET_STATS_BLOCKS 4
+#endif
+
 #define STATS(NAME, ELEMENT, TEAM)                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(256, 4) NAME(const ELEMENT::Bits *values, u64 first, u64 groups, u64 len,         \
-                                                           u64 pieces, u64 piece, u32 with_sum, StatsRecord *records) {            \
+    extern "C" __global__ void __launch_bounds__(256, TERCET_STATS_BLOCKS)                                                         \
+        NAME(const ELEMENT::Bits *values, u64 first, u64 groups, u64 len, u64 pieces, u64 piece, u32 with_sum,                     \
+             StatsRecord *records) {                                                                                               \
         stats<ELEMENT, TEAM>(values, first, groups, len, pieces, piece, with_sum, records);                                        \
     }
 
