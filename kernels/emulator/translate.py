@@ -357,7 +357,7 @@ class Module:
                     if declared is None:
                         raise Unknown(line)
                     self.out.append(declared)
-        except (Unknown, KeyError, ValueError) as error:
+        except (Unknown, KeyError, ValueError, IndexError, TypeError) as error:
             sys.exit(f"{self.path}:{self.place}: not known to the emulated device: {error}")
         used = [text for text, is_used in self.constants.values() if is_used]
         return "\n".join(["using namespace ptx;", f"TERCET_FILE({self.file});", "namespace {", *used, *self.out, *self.kernels, "}", ""])
