@@ -8,7 +8,7 @@ use tercet_host::LanguageModel;
 use tercet_host::language::{Parameters, Vocabulary};
 use tercet_host::parallel::Threads;
 use tercet_host::train::{
-    Batches, Corpus, MemoryPlan, Preset, Profiled, Tokens, TrainOptions, Trainer,
+    Batches, Corpus, MemoryPlan, PlannedRun, Preset, Profiled, Tokens, TrainOptions, Trainer,
 };
 
 const TEXT: &[u8] = include_bytes!("../../gpu/models/shakespeare.txt");
@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Two workers share each batch. Their number does not show in the file. The memory is known before the run.
     let (engine, workers) = (Threads::alone(), 2);
-    let plan = MemoryPlan::of(engine, &options, &vocabulary, &corpus, (workers, false))?;
+    let run = PlannedRun::on(workers);
+    let plan = MemoryPlan::of(engine, &options, &vocabulary, &corpus, &run)?;
     println!("{} bytes of memory", plan.total());
     let engines = vec![Profiled::new(engine); workers];
     let mut trainer = Trainer::new(engines, &options, vocabulary)?;

@@ -14,7 +14,7 @@ use tercet_host::language::{Parameters, Vocabulary};
 use tercet_host::measure::Growth;
 use tercet_host::parallel::Threads;
 use tercet_host::train::{
-    Batches, Corpus, MemoryPlan, Preset, Tokens, TrainOptions, Trainer, Watch,
+    Batches, Corpus, MemoryPlan, PlannedRun, Preset, Tokens, TrainOptions, Trainer, Watch,
 };
 
 /// The system's allocator, which counts the bytes that are in use and the most of them.
@@ -110,7 +110,7 @@ fn a_large_buffer_shows_and_training_takes_what_was_planned() {
             },
             ..TrainOptions::new(parameters)
         };
-        planned(&options, (workers, saves), None);
+        planned(&options, (workers, saves), None, None);
         if parameters == short && lean {
             // The same with the sums of two tensors, and then with adapters of its file.
             let mut whole = TrainOptions {
@@ -118,13 +118,20 @@ fn a_large_buffer_shows_and_training_takes_what_was_planned() {
                 ..options
             };
             whole.adamw.clip = f32::INFINITY;
-            let model = planned(&whole, (workers, saves), None);
+            let model = planned(&whole, (workers, saves), None, None);
             let adapters = TrainOptions {
                 adapters: Some(4),
                 factored: false,
                 ..whole
             };
-            planned(&adapters, (workers, saves), Some(&model));
+            planned(&adapters, (workers, saves), Some(&model), None);
+            // A teacher of the same size needs as much for a sequence as an evaluation, and here more than that.
+            let taught = TrainOptions {
+                micro: 2,
+                batch: 4,
+                ..options
+            };
+            planned(&taught, (workers, saves), None, Some(&model));
         }
     }
 }
@@ -134,6 +141,7 @@ fn planned(
     options: &TrainOptions,
     (workers, saves): (usize, bool),
     from: Option<&[u8]>,
+    teacher: Option<&[u8]>,
 ) -> Vec<u8> {
     let text = (0..4096u32).map(|at| (at * at / 7) % 256);
     let tokens = Tokens::InMemory(text.clone().collect());
@@ -147,12 +155,25 @@ fn planned(
         std::fs::write(&path, bytes).unwrap();
         TensorFile::open(&path).unwrap()
     });
+    // Mapped, as the command has it.
+    let teacher = teacher.map(|bytes| {
+        let path = folder.path().join("teacher.gguf");
+        std::fs::write(&path, bytes).unwrap();
+        path
+    });
+    let teacher =
+        || (teacher.as_ref()).map(|path| tercet_host::language::LanguageFile::open(path).unwrap());
     let engine = Threads::alone();
     let (pool, vocabulary) = (rayon::ThreadPoolBuilder::new(), Vocabulary::bytes());
     let pool = pool.num_threads(workers).build().unwrap();
     pool.install(|| {
-        let run = (workers, saves);
-        let plan = MemoryPlan::of(engine, options, &vocabulary, &corpus, run).unwrap();
+        let file = teacher();
+        let run = PlannedRun {
+            saves,
+            teacher: file.as_ref(),
+            ..PlannedRun::on(workers)
+        };
+        let plan = MemoryPlan::of(engine, options, &vocabulary, &corpus, &run).unwrap();
         let mut file = Vec::new();
         let used = COUNTED.of(|| {
             let engines = vec![engine; workers];
@@ -162,6 +183,9 @@ fn planned(
                     Trainer::from_model(engines, options, vocabulary, model, None).unwrap()
                 }
             };
+            if let Some(teacher) = teacher() {
+                trainer.learn_from(teacher, 2.0, 0.5).unwrap();
+            }
             let batches = Batches::new(&corpus, options.batch, 0);
             trainer.step(&batches).unwrap();
             let cost = trainer.evaluate(Threads::alone, &corpus, &|_| 1).unwrap();

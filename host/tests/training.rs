@@ -22,8 +22,8 @@ use tercet_host::language::{
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
 use tercet_host::train::{
-    Batches, Corpus, MemoryPlan, Profiled, RatePoint, RateTest, StepOperation, StepShare,
-    TokenFile, TokenWriter, Tokens, TrainOptions, Trainer, Verdict, Watch,
+    Batches, Corpus, MemoryPlan, PlannedRun, Profiled, RatePoint, RateTest, StepOperation,
+    StepShare, TokenFile, TokenWriter, Tokens, TrainOptions, Trainer, Verdict, Watch,
 };
 
 use crate::files::Folder;
@@ -626,13 +626,13 @@ fn options_that_cannot_be_are_refused() {
 
 pub(crate) fn planned(options: &TrainOptions, workers: usize) -> MemoryPlan {
     let corpus = corpus(options);
-    let run = (workers, false);
+    let run = PlannedRun::on(workers);
     MemoryPlan::of(
         Threads::alone(),
         options,
         &Vocabulary::bytes(),
         &corpus,
-        run,
+        &run,
     )
     .unwrap()
 }
@@ -685,11 +685,44 @@ fn a_plan_shows_what_parts_workers_and_recomputing_take() {
     };
     let (corpus, vocabulary, engine) = (corpus(&options), Vocabulary::bytes(), Threads::alone());
     let refusal = |options, workers| {
-        let run = (workers, false);
-        let refused = MemoryPlan::of(engine, options, &vocabulary, &corpus, run);
+        let run = PlannedRun::on(workers);
+        let refused = MemoryPlan::of(engine, options, &vocabulary, &corpus, &run);
         refused.unwrap_err().to_string()
     };
     assert!(refusal(&none, 1).contains("at least 1"));
+    // Offloading moves activations. A teacher's probabilities are added, and it is refused as by a run.
+    let of = |run: &PlannedRun<'_>| MemoryPlan::of(engine, &options, &vocabulary, &corpus, run);
+    let moved = PlannedRun {
+        offloads: true,
+        ..PlannedRun::on(1)
+    };
+    let moved = of(&moved).unwrap();
+    assert!(plan.offloaded == 0 && moved.offloaded > 0);
+    assert_eq!(moved.activations + moved.offloaded, plan.activations);
+    let taught_by = |parameters: Parameters| {
+        let options = TrainOptions {
+            parameters,
+            ..options
+        };
+        let trainer = Trainer::new(vec![engine], &options, vocabulary.clone()).unwrap();
+        let teacher = LanguageFile::made("teacher.gguf".as_ref(), trainer.file().to_vec());
+        of(&PlannedRun {
+            teacher: Some(&teacher),
+            ..PlannedRun::on(1)
+        })
+    };
+    let taught = taught_by(options.parameters).unwrap();
+    let targets = options.context() * options.micro;
+    let probabilities = 4 * targets * vocabulary.tokens.len();
+    assert_eq!(taught.probabilities, probabilities);
+    assert_eq!(taught.kept(), plan.kept() + probabilities);
+    assert!(plan.teacher == 0 && taught.teacher > 0);
+    let short = Parameters {
+        context_length: options.parameters.context_length / 2,
+        ..options.parameters
+    };
+    let refused = taught_by(short).unwrap_err().to_string();
+    assert!(refused.contains("but its context has"), "{refused}");
     assert!(refusal(&options, 0).contains("a worker at least"));
 }
 
@@ -698,14 +731,17 @@ fn the_largest_batch_is_the_last_that_fits() {
     let (options, vocabulary) = (options(), Vocabulary::bytes());
     let corpus = corpus(&options);
     let largest = |(parts, workers), budget| {
-        let run = (parts, workers, true);
+        let run = PlannedRun {
+            saves: true,
+            ..PlannedRun::on(workers)
+        };
         MemoryPlan::largest(
             Threads::alone(),
             &options,
             &vocabulary,
             &corpus,
-            run,
-            budget,
+            &run,
+            (parts, budget),
         )
     };
     let of = |micro, parts, workers| {
@@ -714,8 +750,11 @@ fn the_largest_batch_is_the_last_that_fits() {
             batch: micro * parts,
             ..options
         };
-        let run = (workers, true);
-        MemoryPlan::of(Threads::alone(), &options, &vocabulary, &corpus, run).unwrap()
+        let run = PlannedRun {
+            saves: true,
+            ..PlannedRun::on(workers)
+        };
+        MemoryPlan::of(Threads::alone(), &options, &vocabulary, &corpus, &run).unwrap()
     };
     for (parts, workers, micro) in [(1, 1, 5), (3, 2, 7), (2, 4, 100)] {
         let plan = of(micro, parts, workers.min(parts));

@@ -417,9 +417,30 @@ fn a_model_learns_from_a_teacher() {
     let own = ["--teacher", "large.gguf", "--bottlenecks"];
     let run = folder.run(&arguments("timed.gguf", &own));
     assert!(run.err.contains("the teacher: "), "{run:?}");
+    // Its memory is planned: probabilities in all the run, its own while it reads.
+    let plan = |own: &[&str]| {
+        let ask = ["train", "text.txt", "--context", "16", "--threads", "2"];
+        folder.json(&[&ask[..], own, &["--plan", "--json"]].concat())
+    };
+    let planned = plan(&["--teacher", "large.gguf"]);
+    let part = |name: &str| planned[name].as_u64().unwrap();
+    assert_eq!(part("probabilities"), 4 * 16 * 270 * part("micro"));
+    let added = part("total") - part("kept");
+    assert!(part("teacher") > 0 && added >= 2 * part("teacher"));
+    let alone = plan(&["--vocabulary", "270"]);
+    assert_eq!(
+        (&alone["probabilities"], &alone["teacher"]),
+        (&0.into(), &0.into())
+    );
+    let table = ["train", "text.txt", "--context", "16", "--plan"];
+    let table = folder.ok(&[&table[..], &["--teacher", "large.gguf"]].concat());
+    assert!(table.contains("the teacher's, of a part"), "{table}");
     for (own, reason) in [
         (&["--temperature", "1"][..], "--teacher <MODEL>"),
-        (&["--teacher", "large.gguf", "--plan"], "--plan"),
+        (
+            &["--teacher", "large.gguf", "--context", "17", "--plan"],
+            "17 tokens, but its context has 16",
+        ),
         (
             &["--teacher", "large.gguf", "--temperature", "0"],
             "above 0",

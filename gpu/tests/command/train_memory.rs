@@ -98,6 +98,27 @@ fn activations_in_a_file_fit_where_they_would_not_in_memory() {
     }
     let table = folder.ok(&[&common[..], &["--offload", ".", "--plan"]].concat());
     assert!(table.contains("activations, with --offload"), "{table}");
+    // A batch that is found with files has more sequences in the same memory.
+    let budget = bytes_of(&all, "total").to_string();
+    let found = |own: &[&str]| {
+        let ask = ["train", "text.txt", "--context", "128"];
+        let find = ["--accumulate", "1", "--find-batch", &budget, "--json"];
+        folder.json(
+            &[
+                &ask[..],
+                &["--threads", "1", "--vocabulary", "259"],
+                own,
+                &find,
+            ]
+            .concat(),
+        )
+    };
+    let (fewer, more) = (found(&[]), found(&["--offload", "."]));
+    assert!(bytes_of(&fewer, "batch") < bytes_of(&more, "batch"));
+    assert!(
+        bytes_of(&more, "total") <= bytes_of(&all, "total"),
+        "{more}"
+    );
     let limit = (bytes_of(&all, "total") - file / 2) >> 10;
     let run = |out: &str, own: &[&str]| {
         let rest = ["-o", out, "--steps", "1"];

@@ -68,7 +68,7 @@ pub use corpus::Corpus;
 pub use heads::KeptHeads;
 pub use llama::converted;
 pub use options::{Preset, TrainOptions};
-pub use plan::MemoryPlan;
+pub use plan::{MemoryPlan, PlannedRun};
 pub use profile::{Profile, StepOperation, StepShare};
 pub use profiled::Profiled;
 pub use prune::Pruned;

@@ -13,6 +13,7 @@ use super::image::{Image, NAME, with_model};
 use super::in_place::Places;
 use super::options::TrainOptions;
 use super::state::State;
+use super::teacher;
 use super::worker::Room;
 use crate::Error;
 use crate::language::{LanguageFile, RunOptions, Vocabulary};
@@ -48,11 +49,15 @@ pub struct MemoryPlan {
     pub batches: usize,
     /// Sums of gradients of one worker: of all tensors, or of a few if it updates them during the pass.
     pub sums: usize,
-    /// Values kept for the backward pass, keys and values, and scratch, of one worker.
+    /// Values kept for the backward pass, keys and values, and scratch, of one worker; without those in a file.
     pub activations: usize,
-    /// The part of the activations that is in a file instead if the run calls
-    /// [`Trainer::offload`](super::Trainer::offload).
+    /// Activations of one worker that are in a file instead; 0 for runs that do not offload.
     pub offloaded: usize,
+    /// A teacher's probabilities for one worker's part of a batch; 0 for runs without a teacher.
+    pub probabilities: usize,
+    /// In addition, during a step: a teacher's keys and values, and its scratch, of one worker. Its file is mapped and
+    /// not counted.
+    pub teacher: usize,
     /// In addition, while the model is written: a second file, and the codes of a tensor.
     pub writing: usize,
     /// In addition, during an evaluation: a second file, and the memory of each thread.
@@ -61,26 +66,51 @@ pub struct MemoryPlan {
     pub checkpoint: usize,
 }
 
+/// What a plan needs to know of a run besides its options.
+#[derive(Clone, Copy, Debug)]
+pub struct PlannedRun<'a> {
+    /// Number of workers; at most so many for [`MemoryPlan::largest`].
+    pub workers: usize,
+    /// Whether it writes checkpoints.
+    pub saves: bool,
+    /// Whether it calls [`Trainer::offload`](super::Trainer::offload).
+    pub offloads: bool,
+    /// The model that it calls [`Trainer::learn_from`](super::Trainer::learn_from) with.
+    pub teacher: Option<&'a LanguageFile>,
+}
+
+impl PlannedRun<'_> {
+    /// Returns a run on so many workers, without checkpoints, offloading or a teacher.
+    pub const fn on(workers: usize) -> Self {
+        Self {
+            workers,
+            saves: false,
+            offloads: false,
+            teacher: None,
+        }
+    }
+}
+
 impl MemoryPlan {
-    /// Returns the plan of a run on so many workers with this engine, on the current rayon pool. `saves` says if it
-    /// writes checkpoints. O(layers + bytes of the file).
+    /// Returns the plan of a run with this engine, on the current rayon pool. O(layers + bytes of the file).
     ///
     /// # Errors
     /// [`Error::Options`] for options that contradict each other, and for no workers; [`Error::Unsupported`] for sizes
-    /// that do not fit this machine's addresses.
+    /// that do not fit this machine's addresses; those of [`Trainer::learn_from`](super::Trainer::learn_from) for its
+    /// teacher.
     pub fn of(
         engine: Threads,
         options: &TrainOptions,
         vocabulary: &Vocabulary,
         corpus: &Corpus,
-        (workers, saves): (usize, bool),
+        run: &PlannedRun<'_>,
     ) -> Result<Self, Error> {
-        Planner::new(options, vocabulary)?.plan(engine, options, corpus, (workers, saves))
+        Planner::new(options, vocabulary, run)?.plan(engine, options, corpus, run)
     }
 
     /// Returns the plan with the largest batch whose total is within `budget` bytes, for batches of `parts` parts
-    /// ([`TrainOptions::micro`] is the size of a part) on at most `workers` workers. The batch and the part of
-    /// `options` are not used. O((layers + bytes of the file) · log(batch)).
+    /// ([`TrainOptions::micro`] is the size of a part). The batch and the part of `options` are not used.
+    /// O((layers + bytes of the file) · log(batch)).
     ///
     /// # Errors
     /// [`Error::Options`] if not even parts of one sequence fit, with what they need; those of [`MemoryPlan::of`].
@@ -89,23 +119,26 @@ impl MemoryPlan {
         options: &TrainOptions,
         vocabulary: &Vocabulary,
         corpus: &Corpus,
-        (parts, workers, saves): (usize, usize, bool),
-        budget: u64,
+        run: &PlannedRun<'_>,
+        (parts, budget): (usize, u64),
     ) -> Result<Self, Error> {
         let of = |micro: usize| TrainOptions {
             micro,
             batch: micro.saturating_mul(parts),
             ..*options
         };
-        let planner = Planner::new(&of(1), vocabulary)?;
-        let run = (workers.min(parts), saves);
-        let plan = |micro: usize| planner.plan(engine, &of(micro), corpus, run);
+        let planner = Planner::new(&of(1), vocabulary, run)?;
+        let run = PlannedRun {
+            workers: run.workers.min(parts),
+            ..*run
+        };
+        let plan = |micro: usize| planner.plan(engine, &of(micro), corpus, &run);
         let least = plan(1)?;
         if least.total() as u64 > budget {
             return Err(Error::options(format!(
                 "a sequence at a time on each of {} workers needs {} bytes, but the budget is {budget}: fewer \
                  workers, a shorter context or layers computed twice need less",
-                run.0,
+                run.workers,
                 least.total(),
             )));
         }
@@ -139,6 +172,7 @@ impl MemoryPlan {
             self.batches,
             self.workers.saturating_mul(self.sums),
             self.workers.saturating_mul(self.activations),
+            self.workers.saturating_mul(self.probabilities),
         ];
         let (mut all, mut part) = (0usize, 0);
         while part < parts.len() {
@@ -151,7 +185,9 @@ impl MemoryPlan {
     /// Returns the most bytes that the run takes at a time: what it keeps, and the largest of the additions, which
     /// follow one another.
     pub fn total(&self) -> usize {
+        let teaching = self.workers.saturating_mul(self.teacher);
         let added = self.writing.max(self.evaluation).max(self.checkpoint);
+        let added = added.max(teaching);
         self.kept().saturating_add(added)
     }
 }
@@ -166,9 +202,16 @@ struct Planner {
 }
 
 impl Planner {
-    fn new(options: &TrainOptions, vocabulary: &Vocabulary) -> Result<Self, Error> {
+    fn new(
+        options: &TrainOptions,
+        vocabulary: &Vocabulary,
+        run: &PlannedRun<'_>,
+    ) -> Result<Self, Error> {
         if let Some(reason) = options.refusal() {
             return Err(Error::options(reason));
+        }
+        if let Some(file) = run.teacher {
+            teacher::check(file, (options, vocabulary))?;
         }
         let image = Image::new(options, vocabulary.clone(), Format::Tq2_0)?.into_bytes();
         let config = with_model(&image, |model| Ok(*model.config()))?;
@@ -188,13 +231,13 @@ impl Planner {
         engine: Threads,
         options: &TrainOptions,
         corpus: &Corpus,
-        (workers, saves): (usize, bool),
+        run: &PlannedRun<'_>,
     ) -> Result<MemoryPlan, Error> {
-        if workers == 0 {
+        if run.workers == 0 {
             return Err(Error::options("a run has a worker at least"));
         }
         with_model(self.file.bytes(), |model| {
-            self.with(model, engine, options, corpus, (workers, saves))
+            self.with(model, engine, options, corpus, run)
         })
     }
 
@@ -204,7 +247,7 @@ impl Planner {
         engine: Threads,
         options: &TrainOptions,
         corpus: &Corpus,
-        (workers, saves): (usize, bool),
+        run: &PlannedRun<'_>,
     ) -> Result<MemoryPlan, Error> {
         let refuse = |error: ModelError| Error::unsupported(NAME.as_ref(), error);
         let (length, micro) = (options.context(), options.micro.min(options.batch));
@@ -228,14 +271,19 @@ impl Planner {
         let usage = RunOptions::default().usage(&engine, &self.file, model)?;
         let windows = corpus.pieces(rayon::current_num_threads()).len();
         let own = usage.cache.saturating_add(usage.steps);
-        let sums = match options.is_in_place(workers) {
+        let (probabilities, teacher) = match run.teacher {
+            Some(file) => teacher::bytes(file, (length, micro))?,
+            None => (0, 0),
+        };
+        let offloaded = if run.offloads { room.offloaded() } else { 0 };
+        let sums = match options.is_in_place(run.workers) {
             true => Places::of(&self.config, options.recompute).needs,
             false => shapes.values(),
         };
         Ok(MemoryPlan {
             batch: options.batch,
             micro,
-            workers,
+            workers: run.workers,
             weights: state.weights,
             adapters: state.adapters,
             best,
@@ -245,14 +293,16 @@ impl Planner {
             tokens: corpus.bytes(),
             batches: Batches::bytes(options.batch, length),
             sums: sums.saturating_mul(size_of::<i64>()),
-            activations: room.bytes().saturating_add(scratch),
-            offloaded: room.offloaded(),
+            activations: (room.bytes() - offloaded).saturating_add(scratch),
+            offloaded,
+            probabilities,
+            teacher,
             writing: file.saturating_add(State::encode_bytes(&self.config, Format::Tq2_0, options)),
             evaluation: match windows {
                 0 => 0,
                 windows => file.saturating_add(windows.saturating_mul(own)),
             },
-            checkpoint: match saves {
+            checkpoint: match run.saves {
                 true => {
                     let moments = state.moments;
                     state.trained.saturating_add(best).saturating_add(moments)

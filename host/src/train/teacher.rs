@@ -24,6 +24,67 @@ pub(super) struct Teacher {
     pub(super) answers: Option<Answers>,
 }
 
+/// Checks that a model can teach a run with these options and this vocabulary. Returns the number of its tokens.
+pub(super) fn check(
+    file: &LanguageFile,
+    (options, vocabulary): (&TrainOptions, &Vocabulary),
+) -> Result<usize, Error> {
+    let refuse = |reason: String| Error::unsupported(file.path(), reason);
+    let mut view = View::of(file)?;
+    let config = *view.model(file)?.config();
+    let own = Vocabulary::read(&file.reader()?).map_err(refuse)?;
+    let most = own.tokens.len().max(vocabulary.tokens.len());
+    let other = (0..most).find(|&id| own.tokens.get(id) != vocabulary.tokens.get(id));
+    if let Some(id) = other {
+        let text =
+            |token: Option<&String>| token.map_or("none".into(), |token| format!("`{token}`"));
+        return Err(refuse(format!(
+            "a teacher needs the same tokens: token {id} is {}, but {} in the model in training",
+            text(own.tokens.get(id)),
+            text(vocabulary.tokens.get(id))
+        )));
+    }
+    if config.vocabulary != most {
+        return Err(refuse(format!(
+            "a teacher needs the same tokens: it has logits for {}, but {most} tokens",
+            config.vocabulary
+        )));
+    }
+    if (config.context as usize) < options.context() {
+        return Err(refuse(format!(
+            "a teacher reads whole sequences: {} tokens, but its context has {}",
+            options.context(),
+            config.context
+        )));
+    }
+    Ok(most)
+}
+
+/// Returns the bytes that a worker needs to ask a teacher about `micro` sequences of `length` tokens: for its
+/// probabilities, and in addition while it runs.
+pub(super) fn bytes(
+    file: &LanguageFile,
+    (length, micro): (usize, usize),
+) -> Result<(usize, usize), Error> {
+    let mut view = View::of(file)?;
+    let model = view.model(file)?;
+    let usage = options(length).usage(&Threads::alone(), file, &model)?;
+    let rows = length.saturating_mul(micro);
+    let probabilities = rows.saturating_mul(model.config().vocabulary);
+    Ok((
+        probabilities.saturating_mul(size_of::<f32>()),
+        usage.cache.saturating_add(usage.steps),
+    ))
+}
+
+/// Returns how a teacher runs on a sequence.
+fn options(length: usize) -> RunOptions {
+    RunOptions {
+        context: Some(length as u32),
+        ..RunOptions::default()
+    }
+}
+
 /// Replaces the content of a buffer by a teacher's probabilities for the tokens of some sequences.
 pub(super) type Ask<'a> = &'a mut dyn FnMut(&[u32], &mut Vec<f32>) -> Result<(), Error>;
 
@@ -41,34 +102,7 @@ impl Teacher {
                  second from 0 to 1"
             )));
         }
-        let refuse = |reason: String| Error::unsupported(file.path(), reason);
-        let mut view = View::of(&file)?;
-        let config = *view.model(&file)?.config();
-        let own = Vocabulary::read(&file.reader()?).map_err(refuse)?;
-        let most = own.tokens.len().max(vocabulary.tokens.len());
-        let other = (0..most).find(|&id| own.tokens.get(id) != vocabulary.tokens.get(id));
-        if let Some(id) = other {
-            let text =
-                |token: Option<&String>| token.map_or("none".into(), |token| format!("`{token}`"));
-            return Err(refuse(format!(
-                "a teacher needs the same tokens: token {id} is {}, but {} in the model in training",
-                text(own.tokens.get(id)),
-                text(vocabulary.tokens.get(id))
-            )));
-        }
-        if config.vocabulary != most {
-            return Err(refuse(format!(
-                "a teacher needs the same tokens: it has logits for {}, but {most} tokens",
-                config.vocabulary
-            )));
-        }
-        if (config.context as usize) < options.context() {
-            return Err(refuse(format!(
-                "a teacher reads whole sequences: {} tokens, but its context has {}",
-                options.context(),
-                config.context
-            )));
-        }
+        let vocabulary = check(&file, (options, vocabulary))?;
         let mut digest = Digest::new();
         digest.bytes(file.bytes());
         let digest = digest.value();
@@ -77,7 +111,7 @@ impl Teacher {
             temperature,
             share,
             digest,
-            vocabulary: most,
+            vocabulary,
             answers: None,
         })
     }
@@ -113,10 +147,7 @@ impl Teacher {
     ) -> Result<(), Error> {
         let mut view = View::of(&self.file)?;
         let model = view.model(&self.file)?;
-        let options = RunOptions {
-            context: Some(length as u32),
-            ..RunOptions::default()
-        };
+        let options = options(length);
         // The bits are the same on every engine; alone, as the workers are.
         let mut engine = Threads::alone();
         run(&mut engine, &self.file, &model, &options, |decoder| {

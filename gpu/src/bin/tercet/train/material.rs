@@ -12,8 +12,8 @@ use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
 use tercet_host::language::{Architecture, Cost, LanguageFile, Parameters, View, Vocabulary};
 use tercet_host::parallel::Threads;
 use tercet_host::train::{
-    Corpus, MemoryPlan, Preset, Selected, Selection, TokenFile, TokenWriter, Tokens, TrainOptions,
-    Trainer, converted, vocabulary,
+    Corpus, MemoryPlan, PlannedRun, Preset, Selected, Selection, TokenFile, TokenWriter, Tokens,
+    TrainOptions, Trainer, converted, vocabulary,
 };
 
 use super::Arguments;
@@ -37,6 +37,7 @@ pub(super) struct Material {
     from: Option<TensorFile>,
     importance: Option<TensorFile>,
     offload: Option<PathBuf>,
+    teacher: Option<PathBuf>,
     pub(super) parameters: Parameters,
     pub(super) corpus: Arc<Corpus>,
     /// What of the text was kept to train on.
@@ -115,6 +116,7 @@ impl Material {
                 .map(TensorFile::open)
                 .transpose()?,
             offload: arguments.offload.clone(),
+            teacher: arguments.teacher.clone(),
             parameters,
             corpus: Arc::new(corpus),
             kept,
@@ -153,9 +155,30 @@ impl Material {
 
     /// Returns the memory of a run.
     pub(super) fn plan(&self, options: &TrainOptions, saves: bool) -> Result<MemoryPlan, Failure> {
-        let (engine, run) = (Threads::alone(), (workers(options), saves));
-        let plan = MemoryPlan::of(engine, options, &self.vocabulary, &self.corpus, run)?;
+        let teacher = self.teacher()?;
+        let run = self.planned(workers(options), saves, teacher.as_ref());
+        let (engine, corpus) = (Threads::alone(), &self.corpus);
+        let plan = MemoryPlan::of(engine, options, &self.vocabulary, corpus, &run)?;
         Ok(self.without_mapped(plan, saves))
+    }
+
+    fn teacher(&self) -> Result<Option<LanguageFile>, Failure> {
+        let path = self.teacher.as_ref();
+        Ok(path.map(|path| LanguageFile::open(path)).transpose()?)
+    }
+
+    fn planned<'a>(
+        &self,
+        workers: usize,
+        saves: bool,
+        teacher: Option<&'a LanguageFile>,
+    ) -> PlannedRun<'a> {
+        PlannedRun {
+            workers,
+            saves,
+            offloads: self.offload.is_some(),
+            teacher,
+        }
     }
 
     /// Returns the memory of the run with the largest batch of so many parts that fits `budget` bytes.
@@ -165,10 +188,12 @@ impl Material {
         (parts, saves): (usize, bool),
         budget: u64,
     ) -> Result<MemoryPlan, Failure> {
-        let run = (parts, rayon::current_num_threads(), saves);
+        let teacher = self.teacher()?;
+        let run = self.planned(rayon::current_num_threads(), saves, teacher.as_ref());
         let budget = budget.saturating_add(self.mapped(saves) as u64);
         let (engine, corpus) = (Threads::alone(), &self.corpus);
-        let plan = MemoryPlan::largest(engine, options, &self.vocabulary, corpus, run, budget)?;
+        let most = (parts, budget);
+        let plan = MemoryPlan::largest(engine, options, &self.vocabulary, corpus, &run, most)?;
         Ok(self.without_mapped(plan, saves))
     }
 
@@ -181,15 +206,8 @@ impl Material {
     }
 
     fn without_mapped(&self, plan: MemoryPlan, saves: bool) -> MemoryPlan {
-        let tokens = plan.tokens.saturating_sub(self.mapped(saves));
-        let offloaded = match self.offload {
-            Some(_) => plan.offloaded,
-            None => 0,
-        };
         MemoryPlan {
-            tokens,
-            activations: plan.activations - offloaded,
-            offloaded,
+            tokens: plan.tokens.saturating_sub(self.mapped(saves)),
             ..plan
         }
     }

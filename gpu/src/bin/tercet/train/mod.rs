@@ -87,7 +87,7 @@ next token, plus SHARE times T times the difference of both models' probabilitie
 remain those of the text. With --channels and the same model for --from and --teacher, a smaller model learns from its \
 larger self. With --teacher-cache, the teacher is not asked again about a sequence that an earlier run with the same \
 text, seed and context had, or an earlier epoch of --keep, whose sequences repeat. The teacher's context must hold a \
-sequence. --plan and --find-batch count no teacher, so they refuse one.
+sequence.
 
 With --lean, updates that are smaller than a step of the 16 bits are kept on average: a weight is rounded up or down at \
 random, with a chance that depends on how near it is. The draws depend on --seed, the step and the weight alone, so the \
@@ -119,7 +119,8 @@ says how long the run should take.
 
 --plan computes the run's memory from the sizes that it will allocate, and adds what the process has after it has \
 read the texts. Only the sequences that the threads process at the same time take memory, \
-not the whole batch: --accumulate and --threads set their number. --find-batch computes the plan of larger and larger \
+not the whole batch: --accumulate and --threads set their number. Files that are mapped are not counted: the teacher's, \
+and those of --checkpoint's tokens and of --offload. --find-batch computes the plan of larger and larger \
 parts, and tries none. Neither writes anything, so -o may be left out.
 
 --find-lr takes steps with rates that rise by the same factor each, and smooths each loss with those of N / 20 steps on \
@@ -147,8 +148,9 @@ has), file, digest (null, as kept, unless the run is over; FNV-1a of 64 bits ove
 seconds.
 
 JSON of --plan and --find-batch, in bytes: batch (sequences), micro (the sequences of a part), workers, weights, best, moments, \
-adapters, transposed, file, tokens, batches; sums, activations, and offloaded (of one worker; with --offload what its file has, which activations then lack; else 0); writing, evaluation, checkpoint (one at a \
-time, in addition); process (the program and what it has read), kept (by the whole run), total (the most at a time); accumulate (parts \
+adapters, transposed, file, tokens, batches; sums, activations, offloaded (of one worker; with --offload what its file has, which activations then lack; \
+else 0), probabilities (of one worker; with --teacher); writing, evaluation, checkpoint, and teacher (of one worker; one \
+at a time, in addition); process (the program and what it has read), kept (by the whole run), total (the most at a time); accumulate (parts \
 of a batch).
 
 JSON of --find-lr, a line each: step, rate, loss, smooth (nats per token); proposed (a rate, or null), least (a step as \
@@ -208,7 +210,7 @@ pub(crate) struct Arguments {
     tokenizer: Option<PathBuf>,
     /// Learn from this model too, a GGUF file of any supported type and architecture: from the probabilities that it gives
     /// all tokens (distillation). Its vocabulary is that of the new model
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["vocabulary", "tokenizer", "plan", "find_batch"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["vocabulary", "tokenizer"])]
     teacher: Option<PathBuf>,
     /// The temperature at which both models' probabilities are compared: more than 1 shows more of what the teacher
     /// takes for less likely
@@ -284,7 +286,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     recompute: bool,
     /// Keep the values of layers in mapped files in this folder, one for each thread, to use less memory
-    #[arg(long, value_name = "DIR", conflicts_with = "find_batch")]
+    #[arg(long, value_name = "DIR")]
     offload: Option<PathBuf>,
     /// Print how much memory the run needs and for what, and train nothing
     #[arg(long)]

@@ -106,6 +106,9 @@ fn table(plan: &MemoryPlan, process: usize, options: &TrainOptions) -> String {
         (true, false) => "AdamW's two, 8 bits each",
         (true, true) => "8 bits each, the second by rows and columns",
     };
+    let (probabilities, each_probabilities) = each(plan.probabilities);
+    let probabilities_for = format!("{each_probabilities}: the teacher's, of a part");
+    let (teacher, each_teacher) = each(plan.teacher);
     let sums_for = match options.is_in_place(workers) {
         false => format!("{each_sums}: a thread's gradients"),
         true => "gradients of the embedding, and of a tensor at a time".to_owned(),
@@ -126,6 +129,7 @@ fn table(plan: &MemoryPlan, process: usize, options: &TrainOptions) -> String {
         ("batches", plan.batches, "in use, and read in advance"),
         ("sums", sums, &*sums_for),
         ("activations", activations, &*activations_for),
+        ("probabilities", probabilities, &*probabilities_for),
     ];
     let mut row = |name: &str, size: usize, what: &str| {
         if size > 0 {
@@ -140,6 +144,11 @@ fn table(plan: &MemoryPlan, process: usize, options: &TrainOptions) -> String {
         "kept",
         process + plan.kept(),
         "from the first step to the last",
+    );
+    row(
+        "teacher",
+        teacher,
+        &format!("{each_teacher}: added while it reads a part, in a step"),
     );
     row("writing", plan.writing, "added while the model is written");
     row(
