@@ -5,8 +5,8 @@
 #include "memory.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 
 namespace emulator {
 namespace {
@@ -83,7 +83,12 @@ bool touch_in_order(uintptr_t at, size_t bytes, Use use, const char *what) {
     }
     if (allocation->touched == nullptr) {
         // Pages that nobody touches take no memory.
-        allocation->touched.reset(static_cast<Touched *>(calloc(allocation->bytes, sizeof(Touched))), free);
+        const size_t bytes = allocation->bytes * sizeof(Touched);
+        void *zeros = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (zeros == MAP_FAILED) {
+            throw Error{CUDA_ERROR_OUT_OF_MEMORY};
+        }
+        allocation->touched.reset(static_cast<Touched *>(zeros), [bytes](Touched *at) { munmap(at, bytes); });
     }
     const unsigned self = unsigned(pieces().size()) - 1;
     pieces()[self].what = what;
