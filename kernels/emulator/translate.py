@@ -161,6 +161,8 @@ class Module:
             return put(f" {OPERATORS[name]} ".join(values(wrapping)), wrapping)
         if name == "mad.lo":
             return put("{} * {} + {}".format(*values(wrapping)), wrapping)
+        if base in ("shl", "shr") and operands[2].isdigit() and int(operands[2]) < int(kind[1:]):
+            return put(f"{get(operands[1], kind)} {'<<' if base == 'shl' else '>>'} {operands[2]}")
         if base in ("shl", "shr"):
             return put(f"shift_{'left' if base == 'shl' else 'right'}<{kind}>({get(operands[1], kind)}, {get(operands[2], 'u32')})")
         if op in ("add.cc.u64", "addc.cc.u64", "addc.u64"):

@@ -5,6 +5,9 @@
 
 #include "../cuda.h"
 
+// What is called everywhere: -Og, which keeps compilation short, leaves calls as calls.
+#define PTX_FN static inline __attribute__((always_inline))
+
 namespace ptx {
 using emulator::cast_bits;
 using s8 = signed char;
@@ -36,14 +39,14 @@ template <typename T> inline T quotient(T a, T b) { return a / b; }
 template <typename T> inline T remainder(T a, T b) { return a % b; }
 
 // Of a NaN and a number the number; -0 is less than +0.
-template <typename T> inline T least(T a, T b) {
+template <typename T> PTX_FN T least(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
         return a != a ? b : b != b || a < b || (a == b && std::signbit(a)) ? a : b;
     } else {
         return a < b ? a : b;
     }
 }
-template <typename T> inline T greatest(T a, T b) {
+template <typename T> PTX_FN T greatest(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
         return a != a ? b : b != b || a > b || (a == b && !std::signbit(a)) ? a : b;
     } else {
@@ -51,22 +54,22 @@ template <typename T> inline T greatest(T a, T b) {
     }
 }
 // A sign is a bit, of a NaN too.
-inline f32 magnitude(f32 a) { return cast_bits<f32>(cast_bits<u32>(a) & 0x7FFFFFFF); }
-inline f64 magnitude(f64 a) { return cast_bits<f64>(cast_bits<u64>(a) & 0x7FFFFFFFFFFFFFFF); }
+PTX_FN f32 magnitude(f32 a) { return cast_bits<f32>(cast_bits<u32>(a) & 0x7FFFFFFF); }
+PTX_FN f64 magnitude(f64 a) { return cast_bits<f64>(cast_bits<u64>(a) & 0x7FFFFFFFFFFFFFFF); }
 inline u64 magnitude(s64 a) { return a < 0 ? 0 - u64(a) : u64(a); }
-inline f32 negative(f32 a) { return cast_bits<f32>(cast_bits<u32>(a) ^ 0x80000000); }
+PTX_FN f32 negative(f32 a) { return cast_bits<f32>(cast_bits<u32>(a) ^ 0x80000000); }
 
 inline u64 high(u64 a, u64 b) { return __umul64hi(a, b); }
 inline u32 high(u32 a, u32 b) { return __umulhi(a, b); }
 inline s32 high(s32 a, s32 b) { return __mulhi(a, b); }
 
 // Sums over several words: the carry stands in a register of its own.
-inline u64 add_carry_out(bool &carry, u64 a, u64 b) {
+PTX_FN u64 add_carry_out(bool &carry, u64 a, u64 b) {
     u64 sum;
     carry = __builtin_add_overflow(a, b, &sum);
     return sum;
 }
-inline u64 add_carry(bool &carry, u64 a, u64 b, bool out) {
+PTX_FN u64 add_carry(bool &carry, u64 a, u64 b, bool out) {
     const u64 sum = a + b, all = sum + (carry ? 1 : 0);
     carry = out ? sum < a || all < sum : carry;
     return all;
@@ -104,8 +107,8 @@ template <typename A, typename B> inline u32 dot4(u32 a, u32 b, u32 c) {
 
 // The window of shared memory: what is dynamic below 2^18, where descriptors of matrices reach it, and variables above.
 constexpr u64 STATICS = 1 << 18;
-inline u64 address_of(const char *start, const void *variable) { return STATICS + u64(static_cast<const char *>(variable) - start); }
-inline void *shared_pointer(const char *start, char *dynamic, u64 window, u64 address) {
+PTX_FN u64 address_of(const char *start, const void *variable) { return STATICS + u64(static_cast<const char *>(variable) - start); }
+PTX_FN void *shared_pointer(const char *start, char *dynamic, u64 window, u64 address) {
     return address >= STATICS ? const_cast<char *>(start) + (address - STATICS) : dynamic + (address - window);
 }
 
