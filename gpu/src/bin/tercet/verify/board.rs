@@ -227,7 +227,7 @@ mod tests {
                 "sh",
                 "\"sh\" is not one of qemu-system-arm",
             ),
-            ("qemu-system-arm", "/tmp/qemu-system-arm", "is not one of"),
+            ("qemu-system-arm", "./qemu-system-arm", "is not one of"),
             (
                 "\"-nographic\"",
                 "\"-drive\", \"file=/etc/passwd\"",
