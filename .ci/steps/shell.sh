@@ -4,5 +4,5 @@
 
 target/ci-runner/debug/ci listed
 need shellcheck "apt-get install shellcheck"
-shellcheck -x .ci/run .ci/test .ci/maturin_cargo .ci/references .ci/sysroot .ci/lib.sh .ci/steps/*.sh
+shellcheck -x .ci/run .ci/test .ci/dependencies .ci/maturin_cargo .ci/references .ci/sysroot .ci/lib.sh .ci/steps/*.sh
 note "$(target/ci-runner/debug/ci list | wc -l) steps, all in the workflow"
