@@ -205,11 +205,10 @@ tests_above() {
     device_tests "${above[@]}"
 }
 
-# tests_of_engine [MODULE…]: the others, but for modules cuda_MODULE.
+# tests_of_engine [NAME…]: the others, but for those whose names begin with cuda_NAME.
 tests_of_engine() {
     local words=("$@") skips=() word
-    words=("${words[@]/#/cuda_}")
-    for word in "${above[@]}" "${words[@]/%/::}"; do
+    for word in "${above[@]}" "${words[@]/#/cuda_}"; do
         skips+=(--skip "$word")
     done
     device_tests "${skips[@]}"

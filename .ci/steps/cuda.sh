@@ -51,9 +51,9 @@ asan)
     runner=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$host")_RUNNER
     # Test binaries alone get it, not the compiler. What the processes' own libraries keep is no leak of the device's.
     export "$runner=env ASAN_OPTIONS=detect_leaks=0 TERCET_EMULATOR_VARIANT=asan LD_PRELOAD=$preload"
-    # Nor what `checked` has of kernels that share their memory's code with others.
-    tests_of_engine conformance cluster search search_many fp8 wgmma cudas cudas_faults cudas_operations cudas_resident nccl |
-        tee target/ci/cuda-asan.out
+    # Nor what `checked` has of kernels that share their memory's code with others, nor the many sizes of one.
+    tests_of_engine conformance:: cluster:: search:: search_many:: fp8:: wgmma:: cudas:: cudas_faults:: cudas_operations:: \
+        cudas_resident:: nccl:: linear::every_layout linear::many_rows | tee target/ci/cuda-asan.out
     note "$(tests_in target/ci/cuda-asan.out) tests"
     ;;
 *)

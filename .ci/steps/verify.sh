@@ -1,13 +1,10 @@
 #!/usr/bin/env bash
-# `tercet verify --firmware` on the boards' images of the conformance suite: those that the steps `board` left, or built here.
+# `tercet verify --firmware` on boards' images of the conformance suite: those that the steps `board` left, where each board has run its own,
+# or built here. One board a kind of kernels, and one of each emulator.
 . .ci/lib.sh
 
-boards=()
-for file in firmware/boards/*.toml; do
-    boards+=("$(basename "$file" .toml)")
-done
+boards=(microbit an386 an547 rv32imc)
 images "${boards[@]}"
-# Not those of boards with another target.
 folder=target/ci/verify
 rm -rf "$folder"
 mkdir -p "$folder"

@@ -83,7 +83,7 @@ fn without_a_limit_one_part_has_the_sums_of_two_tensors() {
 #[test]
 fn activations_in_a_file_fit_where_they_would_not_in_memory() {
     let folder = folder();
-    let shape = ["--context", "128", "--batch", "64", "--accumulate", "1"];
+    let shape = ["--context", "128", "--batch", "32", "--accumulate", "1"];
     let own = ["--threads", "1", "--vocabulary", "259"];
     let common = [&["train", "text.txt"], &shape[..], &own].concat();
     let plan = |own: &[&str]| folder.json(&[&common[..], own, &["--plan", "--json"]].concat());
