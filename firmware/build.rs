@@ -5,16 +5,27 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use tercet_core::build_script;
+use tercet_core::model::Pattern;
 
 /// Programs that log with defmt, whose linker script keeps the strings out of the image.
 const LOGGING: [&str; 2] = ["costs", "motion"];
 
 /// Programs with a language model. They use 128 KiB of RAM and 512 KiB of flash of a board.
-const LARGE: [&str; 1] = ["story"];
+const LARGE: [&str; 2] = ["motion_model", "story"];
 
 /// The language model, and the prompt that it continues.
 const MODEL: &str = "../gpu/models/nano.gguf";
 const PROMPT: &[u8] = b"ROMEO:";
+
+/// The language model that reads motion, and what stands before the first letter.
+const MOTION_MODEL: &str = "data/motion-model.gguf";
+const LINE: &[u8] = b"\n";
+/// It attends to the last letters, of however many.
+const LETTERS: Pattern = Pattern {
+    window: 64,
+    sinks: 0,
+    stride: 0,
+};
 
 /// A model that a test runs with another cache.
 const SMALL: &str = "../core/src/conformance/models/ternary.gguf";
@@ -32,12 +43,15 @@ fn main() {
     println!("cargo:rerun-if-changed=boards");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     constants(MODEL, &out.join("story.rs"), |file| {
-        build_script::model(file, PROMPT)
+        build_script::model(file, PROMPT, None)
+    });
+    constants(MOTION_MODEL, &out.join("motion_model.rs"), |file| {
+        build_script::model(file, LINE, Some(LETTERS))
     });
     constants(SMALL, &out.join("wide.rs"), |file| {
         let file = with_wide_keys(file);
         fs::write(out.join("wide.gguf"), &file)?;
-        build_script::model(&file, b"Hi")
+        build_script::model(&file, b"Hi", None)
     });
     for name in NETWORKS {
         let path = format!("data/{name}.gguf");

@@ -43,6 +43,17 @@ if [[ $story ]]; then
     note "$(sed -n "s/^$story story: .*instructions.token_64 \([0-9]*\).*/\1/p" "$said") instructions for the 64th token of a story"
 fi
 
+# Another reads recordings, to the surprisals that a desk computes. Once a kind of kernels.
+case $board in
+an386 | an547) reading=$board ;;
+microbit) reading=an385:thumbv6m-none-eabi ;;
+*) reading= ;;
+esac
+if [[ $reading ]]; then
+    firmware "$reading" motion_model --snapshot firmware/snapshots/motion_model.txt --budget >"$printed" 2>>"$said"
+    note "$(sed -n "s/^$reading motion_model: .*instructions.reading_64 \([0-9]*\).*/\1/p" "$said") instructions for a reading of motion"
+fi
+
 # On the processor's own target, if it is an Arm: the application logs what it logs on every other board, within its budgets, and its
 # operations take the committed instructions.
 case $board in

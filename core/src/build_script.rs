@@ -40,7 +40,7 @@ use crate::gguf::Reader;
 use crate::linear::Matrix;
 use crate::linear::network::{LayerSize, Network, NetworkError};
 use crate::model::tokenizer::{Encoding, Tokenizer, Vocabulary};
-use crate::model::{CacheType, DecoderLayer, Model, Values};
+use crate::model::{CacheType, Config, DecoderLayer, Model, Pattern, Values};
 
 /// Source of a model's memory. `KEY`, `VALUE`, `KEYS` and `VALUES` are replaced.
 const MEMORY: &str = include_str!("build_script/memory.in");
@@ -89,17 +89,20 @@ pub const OUTPUTS: usize = {};
 /// Returns the constants and the memory of a language model's file ([`crate::model`]), and a prompt's tokens, as Rust
 /// source.
 ///
+/// `pattern` is which positions are attended to, or `None` for the file's own. With a window, memory is for the window
+/// and not for the context, and a text may have any length.
+///
 /// | constant | type | value |
 /// |---|---|---|
-/// | `CONFIG` | [`Config`](crate::model::Config) | the model's shape |
+/// | `CONFIG` | [`Config`](crate::model::Config) | the model's shape, with that pattern |
 /// | `MATRICES` | `[LayerSize; N]` | every layout and size of a matrix, for [`Needs::of_sizes`](crate::model::Needs::of_sizes) |
 /// | `LAYOUTS` | `u32` | the set of their layouts, for [`Only`](crate::scalar::Only) |
 /// | `PROMPT` | `[u32; N]` | the prompt's tokens |
 /// | `ENDS` | `[u32; N]` | the tokens that end a text |
-/// | `NEEDS` | [`Needs`](crate::model::Needs) | memory of steps of one row, with the file's context and pattern |
+/// | `NEEDS` | [`Needs`](crate::model::Needs) | memory of steps of one row, with the file's context and that pattern |
 ///
 /// The source also has the struct `Memory` for a static: all buffers of a [`Generator`](crate::model::Generator) for
-/// that context. `Memory::new` is `const` and makes it of zeros. Its fields `steps`, `texts` and `logits` are for
+/// that context, or window. `Memory::new` is `const` and makes it of zeros. Its fields `steps`, `texts` and `logits` are for
 /// [`Model::new`], [`Pieces::new`](crate::model::tokenizer::Pieces::new) and [`Draws`](crate::model::Draws).
 /// `work.split(config, places)` returns cache, sequence and the other [memory](crate::model::Memory):
 ///
@@ -118,7 +121,11 @@ pub const OUTPUTS: usize = {};
 /// # Errors
 /// Those of [`Reader::new`], [`Model::new`], [`Vocabulary::new`] and [`Tokenizer::encode`]; an error for a model with
 /// a matrix of floats, for which a microcontroller has no space.
-pub fn model(file: &[u8], prompt: &[u8]) -> Result<String, Box<dyn Error>> {
+pub fn model(
+    file: &[u8],
+    prompt: &[u8],
+    pattern: Option<Pattern>,
+) -> Result<String, Box<dyn Error>> {
     let reader = Reader::new(file)?;
     let (layers, steps) = Model::lengths(&reader)?;
     let (mut layers, mut steps) = (vec![DecoderLayer::EMPTY; layers], vec![0; steps]);
@@ -146,6 +153,10 @@ pub fn model(file: &[u8], prompt: &[u8]) -> Result<String, Box<dyn Error>> {
     let ends: Vec<u32> = (0..vocabulary.tokens())
         .filter(|&token| tokenizer.pieces().is_end(token))
         .collect();
+    let config = Config {
+        pattern: pattern.unwrap_or(model.config().pattern),
+        ..*model.config()
+    };
     Ok(format!(
         "use tercet_core::{{linear::network::LayerSize, model::Config}};
 /// The model's shape.
@@ -161,13 +172,13 @@ pub const PROMPT: [u32; {}] = {prompt:?};
 /// The tokens that end a text.
 pub const ENDS: [u32; {}] = {ends:?};
 {}",
-        model.config(),
+        config,
         matrices.len(),
         literal(&matrices),
         layouts("MATRICES", matrices.len()),
         prompt.len(),
         ends.len(),
-        memory(model.config().cache),
+        memory(config.cache),
     ))
 }
 

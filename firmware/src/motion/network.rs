@@ -40,6 +40,16 @@ impl Activity {
         Self::Running,
         Self::Badminton,
     ];
+
+    /// Returns its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Standing => "standing",
+            Self::Walking => "walking",
+            Self::Running => "running",
+            Self::Badminton => "badminton",
+        }
+    }
 }
 
 /// Memory that a run needs beside the weights.

@@ -91,6 +91,28 @@ fn the_motion_network_is_made_of_what_lies_beside_it() {
     assert!(fs::read(carried("motion.gguf")).unwrap() == network);
 }
 
+/// `firmware/data/motion_model.py` makes the text.
+#[test]
+fn the_model_of_motion_is_made_of_the_text_beside_it() {
+    let folder = Folder::new();
+    let text = carried("motion-text.txt");
+    let mut command = vec!["train", text.to_str().unwrap(), "-o", "motion-model.gguf"];
+    command.extend([
+        "--preset",
+        "micro",
+        "--vocabulary",
+        "259",
+        "--context",
+        "64",
+    ]);
+    command.extend([
+        "--batch", "4", "--hold", "0.5", "--steps", "80", "--to", "tq1_0",
+    ]);
+    folder.ok(&command);
+    let model = fs::read(folder.path("motion-model.gguf")).unwrap();
+    assert!(fs::read(carried("motion-model.gguf")).unwrap() == model);
+}
+
 #[test]
 fn the_demo_makes_the_same_networks() {
     let folder = digits();

@@ -13,7 +13,9 @@ const MOST_CONTEXT: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preset {
-    /// 1.2 M ternary weights: for a microcontroller with 512 KiB of flash.
+    /// 0.4 M ternary weights: for a microcontroller with 256 KiB of flash.
+    Micro,
+    /// 1.2 M: for one with 512 KiB.
     Nano,
     /// 3.1 M: for one with 2 MiB; a laptop trains it in minutes.
     Tiny,
@@ -25,11 +27,12 @@ pub enum Preset {
 
 impl Preset {
     /// Every size, the smallest first.
-    pub const ALL: [Self; 4] = [Self::Nano, Self::Tiny, Self::Small, Self::Base];
+    pub const ALL: [Self; 5] = [Self::Micro, Self::Nano, Self::Tiny, Self::Small, Self::Base];
 
     /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Micro => "micro",
             Self::Nano => "nano",
             Self::Tiny => "tiny",
             Self::Small => "small",
@@ -45,6 +48,7 @@ impl Preset {
     /// Returns the hyper-parameters for a vocabulary of so many tokens.
     pub const fn parameters(self, tokens: u32) -> Parameters {
         let (width, hidden, layers, heads, kv_heads, context) = match self {
+            Self::Micro => (256, 256, 1, 4, 1, 128),
             Self::Nano => (256, 512, 2, 4, 2, 128),
             Self::Tiny => (256, 768, 4, 4, 2, 256),
             Self::Small => (512, 1536, 8, 8, 2, 512),

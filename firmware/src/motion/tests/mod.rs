@@ -4,6 +4,7 @@ mod app;
 mod faults;
 mod features;
 mod sensor;
+mod surprisal;
 mod trial;
 
 use std::vec::Vec;

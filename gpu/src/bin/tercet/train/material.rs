@@ -61,7 +61,7 @@ impl Material {
             }
             None => {
                 let most = arguments.vocabulary.unwrap_or(match arguments.preset() {
-                    Preset::Nano => 512,
+                    Preset::Micro | Preset::Nano => 512,
                     Preset::Tiny => 1024,
                     Preset::Small => 4096,
                     _ => 16_384,
