@@ -2,9 +2,11 @@
 //! within what their own int8 activations cost.
 
 use crate::support;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use tercet_core::block::Format;
+use tercet_core::gguf::{Reader, SliceSink, TensorInfo, TensorSpec, Value, Writer};
 use tercet_host::DType;
 use tercet_host::language::tiny;
 
@@ -123,6 +125,54 @@ fn llama_cpp_runs_ternary_files() {
     }
 }
 
+fn spec(tensor: TensorInfo<'_>) -> TensorSpec<'_> {
+    TensorSpec {
+        name: tensor.name,
+        shape: tensor.shape,
+        kind: tensor.kind,
+    }
+}
+
+/// A microcontroller keeps what it learned so: `tercet_firmware::motion::Adapter::write`.
+#[test]
+fn llama_cpp_passes_over_an_array_that_it_does_not_know() {
+    let Some(peers) = Peers::find(&["numpy", "gguf"]) else {
+        return;
+    };
+    let model = peers.path("model.gguf");
+    tiny::bitnet(&model, tiny::BITNET, 4, DType::Block(Format::Tq1_0), true).unwrap();
+    let bytes = fs::read(&model).unwrap();
+    let file = Reader::new(&bytes).unwrap();
+    let specs: Vec<TensorSpec<'_>> = file.tensors().map(spec).collect();
+    let mut room = vec![0; 2 * bytes.len()];
+    let sink = SliceSink::new(&mut room);
+    let entries = file.metadata().len() as u64 + 1;
+    let mut writer = Writer::new(sink, entries, &specs).unwrap();
+    for (key, value) in file.metadata() {
+        writer.entry(key, value).unwrap();
+    }
+    let learned: Vec<i16> = (-2112..2112).collect();
+    writer
+        .entry("motion.adapter", Value::Array((&learned[..]).into()))
+        .unwrap();
+    let mut data = writer.into_data().unwrap();
+    for tensor in file.tensors() {
+        data.begin(tensor.name).unwrap();
+        data.write(tensor.data).unwrap();
+    }
+    let with_array = peers.path("array.gguf");
+    fs::write(&with_array, data.finish().unwrap().written()).unwrap();
+
+    let tokens = peers.tokens(&model, TEXT);
+    let [plain, other] = [&model, &with_array].map(|model| {
+        let logits = peers.path("logits.npy");
+        let [path, out] = [model, &logits].map(|path| Peers::text(path));
+        peers.llama(&["logits", peers.library(), path, &tokens, out]);
+        fs::read(&logits).unwrap()
+    });
+    assert!(plain == other);
+}
+
 #[test]
 fn numpy_reads_the_ternary_files_as_the_floats_they_are() {
     let Some(peers) = Peers::find(&["numpy", "gguf"]) else {
@@ -131,7 +181,7 @@ fn numpy_reads_the_ternary_files_as_the_floats_they_are() {
     let floats = peers.path("f32.gguf");
     tiny::bitnet(&floats, tiny::BITNET, 4, DType::F32, true).unwrap();
     let tokens = bytes_of(TEXT);
-    let wanted = std::fs::read(peers.forward(&floats, &tokens)).unwrap();
+    let wanted = fs::read(peers.forward(&floats, &tokens)).unwrap();
     // gguf 0.19 has no Q2_0.
     for dtype in [
         DType::F16,
@@ -140,7 +190,7 @@ fn numpy_reads_the_ternary_files_as_the_floats_they_are() {
     ] {
         let model = peers.path("other.gguf");
         tiny::bitnet(&model, tiny::BITNET, 4, dtype, true).unwrap();
-        let found = std::fs::read(peers.forward(&model, &tokens)).unwrap();
+        let found = fs::read(peers.forward(&model, &tokens)).unwrap();
         assert!(found == wanted, "{}", dtype.name());
     }
 }

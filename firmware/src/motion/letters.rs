@@ -8,7 +8,7 @@ use super::{AXES, Sample};
 pub const LETTERS: usize = 64;
 
 /// The letters, by the number of their centroid.
-const ALPHABET: &[u8; LETTERS] =
+pub(super) const ALPHABET: &[u8; LETTERS] =
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// A change between two readings: the signed root of the difference on each axis, −127 to 127.
@@ -56,9 +56,13 @@ fn root(square: u32) -> i8 {
 
 /// Returns the letter of a change: that of the nearest centroid. O([`LETTERS`]).
 pub fn letter(change: &Change) -> u8 {
+    ALPHABET.get(place(change)).copied().unwrap_or(b'A')
+}
+
+/// Returns the place of a change's letter in the alphabet.
+pub(super) fn place(change: &Change) -> usize {
     // The centroids have as many values as a change, so this is no error.
-    let place = nearest(change, &CENTROIDS).map_or(0, |near| near.label as usize);
-    ALPHABET.get(place).copied().unwrap_or(b'A')
+    nearest(change, &CENTROIDS).map_or(0, |near| near.label as usize)
 }
 
 #[cfg(test)]

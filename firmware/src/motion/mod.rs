@@ -33,6 +33,7 @@
 //! # Files
 //! `data/README.md` names the sources of the recordings and the network, and `data/motion.py` makes them.
 
+mod adapter;
 mod app;
 mod detector;
 pub mod emulated;
@@ -49,6 +50,7 @@ pub mod surprisal;
 mod tests;
 mod trial;
 
+pub use adapter::{Adapter, TENSORS};
 pub use app::{App, Memory};
 pub use detector::{CLUSTERS, MARGIN, Phase};
 pub use error::Error;

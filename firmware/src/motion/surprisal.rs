@@ -4,8 +4,8 @@
 //! sample ──► change to it ──► letter ──► language model ──► how likely was the letter? ──► mean of the last 40
 //! ```
 //!
-//! [`letter`] makes a letter of each reading. The model, a GGUF file in flash that `tercet train` made of standing and
-//! walking, says how likely each letter is after those before. Its surprisal, −ln p of the letter that comes
+//! [`letter`](super::letter) makes a letter of each reading. The model, a GGUF file in flash that `tercet train` made of standing and
+//! walking, says how likely each of the letters is after those before. The surprisal of the one that comes, −ln p
 //! ([`nll`]), is an integer. [`Watch`] sums the last [`WINDOW`] of them. Motion is unusual if the sum is above [`LIMIT`].
 //!
 //! All of it is the same on every machine: letters are integers, and the model's logits are those of `tercet`.
@@ -17,8 +17,11 @@ use tercet_core::model::{
 };
 use tercet_core::pool::Ring;
 use tercet_core::scalar::Only;
+use tercet_core::train::loss;
 
-use super::{Recording, Sample, WINDOW, change, letter};
+use super::adapter::FIRST;
+use super::letters::{ALPHABET, place};
+use super::{Adapter, Recording, Sample, WINDOW, change};
 use crate::story::Error;
 
 #[allow(dead_code, reason = "a text of motion has no end")]
@@ -33,9 +36,14 @@ use model::{CONFIG, LAYOUTS, NEEDS, PROMPT};
 static FILE: Aligned<[u8; include_bytes!("../../data/motion-model.gguf").len()]> =
     Aligned(*include_bytes!("../../data/motion-model.gguf"));
 
+/// Returns the bundled model's file.
+pub fn file() -> &'static [u8] {
+    &FILE.0
+}
+
 /// The largest sum of [`WINDOW`] surprisals that is not flagged, in units of 2⁻³² nats: 5/4 of the largest of ten
 /// training recordings that the model was not trained on. A test measures it again.
-pub const LIMIT: i64 = 702_312_407_510;
+pub const LIMIT: i64 = 698_528_106_470;
 
 /// What is known of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +63,7 @@ impl Verdict {
     }
 }
 
-/// The model at work, and what it was surprised by.
+/// The model at work, what it was surprised by, and what it learns.
 #[derive(Debug)]
 pub struct Watch<'m> {
     model: &'m Model<'m, 'm>,
@@ -64,15 +72,24 @@ pub struct Watch<'m> {
     memory: StepMemory<'m>,
     /// How likely the model takes each token to be next.
     logits: &'m mut [f32],
+    adapter: &'m mut Adapter,
+    learns: bool,
     last: Option<Sample>,
+    /// The adapter's row for the next letter.
+    row: usize,
     surprisals: Ring<i64, WINDOW>,
 }
 
-/// Calls `then` with the bundled model, which has read nothing.
+/// Calls `then` with the bundled model, which has read nothing and does not learn. What `adapter` has learned changes what
+/// it takes for likely.
 ///
 /// # Errors
 /// Those of [`Error`]. The committed file causes none.
-pub fn watch<R>(memory: &mut Memory, then: impl FnOnce(&mut Watch<'_>) -> R) -> Result<R, Error> {
+pub fn watch<R>(
+    memory: &mut Memory,
+    adapter: &mut Adapter,
+    then: impl FnOnce(&mut Watch<'_>) -> R,
+) -> Result<R, Error> {
     let reader = Reader::new(&FILE.0)?;
     let mut layers = [DecoderLayer::EMPTY; CONFIG.layers];
     let model = Model::new(&reader, &mut layers, &mut memory.steps)?;
@@ -84,7 +101,10 @@ pub fn watch<R>(memory: &mut Memory, then: impl FnOnce(&mut Watch<'_>) -> R) -> 
         sequences: [sequence],
         memory: work,
         logits: &mut memory.logits,
+        adapter,
+        learns: false,
         last: None,
+        row: FIRST,
         surprisals: Ring::new(0),
     }))
 }
@@ -94,6 +114,16 @@ impl Watch<'_> {
     pub fn cut(&mut self) {
         self.last = None;
         self.surprisals.clear();
+    }
+
+    /// Learns from the next readings on that they are usual, or no longer.
+    pub fn learn(&mut self, learns: bool) {
+        self.learns = learns;
+    }
+
+    /// Returns what was learned so far.
+    pub fn adapter(&self) -> &Adapter {
+        self.adapter
     }
 
     /// Takes a reading. Returns `None` for the first one. O(weights of the model + [`LETTERS`](super::LETTERS)).
@@ -107,8 +137,23 @@ impl Watch<'_> {
             self.begin()?;
             return Ok(None);
         };
-        let letter = letter(&change(&before, sample));
-        let surprisal = nll(self.logits, letter.into()).ok_or(ModelError::Logits)?;
+        let place = place(&change(&before, sample));
+        let letter = ALPHABET.get(place).copied().unwrap_or(b'A');
+        // Nothing but a letter comes.
+        let mut scores = ALPHABET.map(|letter| {
+            let logit = self.logits.get(usize::from(letter));
+            logit.copied().unwrap_or(f32::NAN)
+        });
+        self.adapter.add(self.row, &mut scores);
+        let surprisal = if self.learns {
+            let surprisal = loss(&mut scores, place);
+            self.adapter.learn(self.row, &scores);
+            surprisal
+        } else {
+            nll(&scores, place)
+        };
+        let surprisal = surprisal.ok_or(ModelError::Logits)?;
+        self.row = Adapter::after(place);
         self.surprisals.push(surprisal);
         // Each is below 2⁴⁵, so no sum overflows.
         let window = self
@@ -127,6 +172,7 @@ impl Watch<'_> {
     fn begin(&mut self) -> Result<(), ModelError> {
         let [sequence] = &mut self.sequences;
         sequence.reset(&mut self.cache);
+        self.row = FIRST;
         PROMPT.iter().try_for_each(|&token| self.read(token))
     }
 
@@ -150,8 +196,11 @@ impl Watch<'_> {
     }
 }
 
-/// Recordings of each activity that a board takes; a desk takes all ten.
-pub const PLAYED: usize = 2;
+/// Recordings of each activity that a board watches; a desk watches all ten.
+pub const PLAYED: usize = 1;
+
+/// Recordings of running from which is learned that it is usual.
+pub const LEARNED: usize = 5;
 
 /// What was found in one or several recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
