@@ -152,6 +152,30 @@ impl Sums for Scaled<'_> {
             *out = sum.wrapping_mul(mantissa) as f32 * factor;
         }
     }
+
+    /// A sum of at most 2²⁴ is an f32, and so is a scale: their product is rounded once, and never subnormal.
+    fn by_scales(&mut self, sums: &[(i32, f16)]) {
+        const MOST: u32 = 1 << 24;
+        let fits = sums.iter().all(|(sum, _)| sum.unsigned_abs() <= MOST);
+        if !fits || !self.biases.are_none() || self.scales.one() != Some(1.0) {
+            let wide =
+                |&(sum, scale): &(i32, f16)| i64::from(sum).wrapping_mul(fixed(scale.to_bits()));
+            return self.finish(sums.iter().map(wide));
+        }
+        let x_scale = self.x_scale;
+        for (out, &(sum, scale)) in self.next(sums.len()).iter_mut().zip(sums) {
+            *out = sum as f32 * widened(scale) * x_scale;
+        }
+    }
+}
+
+/// Returns a finite f16 as f32: its exponent and mantissa in their places, times 2¹¹² for what the exponents' zeros differ
+/// by.
+#[inline]
+fn widened(value: f16) -> f32 {
+    let bits = u32::from(value.to_bits());
+    let magnitude = f32::from_bits((bits & 0x7FFF) << 13 | (bits & 0x8000) << 16);
+    magnitude * f32::from_bits((127 + 112) << 23)
 }
 
 /// Returns the factor for rounded sums that replaces a unit, a scale of 1 and the activations' scale. A unit is a

@@ -35,6 +35,18 @@ pub trait Sums {
         }
         self.wide(batch.get(..len).unwrap_or_default());
     }
+
+    /// Receives sums of the next rows, at most eight, for blocks, where all blocks of a row have one scale: each sum
+    /// without the scale, and the scale. Times 2²⁴ · scale they are the sums for [`Sums::wide`], to which the default
+    /// implementation passes them.
+    #[inline]
+    fn by_scales(&mut self, sums: &[(i32, f16)]) {
+        let mut wide = [0; 8];
+        for (wide, (sum, scale)) in wide.iter_mut().zip(sums) {
+            *wide = i64::from(*sum).wrapping_mul(fixed(scale.to_bits()));
+        }
+        self.wide(wide.get(..sums.len()).unwrap_or_default());
+    }
 }
 
 impl<S: Sums> Sums for &mut S {
@@ -51,6 +63,11 @@ impl<S: Sums> Sums for &mut S {
     #[inline]
     fn by_scale(&mut self, sums: impl ExactSizeIterator<Item = i32>, (scale, most): (f16, u32)) {
         (**self).by_scale(sums, (scale, most));
+    }
+
+    #[inline]
+    fn by_scales(&mut self, sums: &[(i32, f16)]) {
+        (**self).by_scales(sums);
     }
 }
 

@@ -43,9 +43,12 @@ pub const fn nearest_f32(n: i64) -> f32 {
 #[inline]
 const fn by_halves(n: i64) -> f32 {
     let magnitude = n.unsigned_abs();
-    let shift = u32::BITS - ((magnitude >> 32) as u32).leading_zeros();
-    let lost = magnitude & ((1 << shift) - 1);
-    let top = (magnitude >> shift) as u32 | (lost != 0) as u32;
+    let (high, low) = ((magnitude >> 32) as u32, magnitude as u32);
+    // Of zeros and bits to shift, one may be 32: with no high half, which is 0 then; or for −2⁶³, where the low half is.
+    let zeros = high.leading_zeros();
+    let shift = u32::BITS - zeros;
+    let lost = low << 1 << (zeros.wrapping_sub(1) & 31);
+    let top = high << (zeros & 31) | low >> (shift & 31) | (lost != 0) as u32;
     // Without a multiplication and a comparison of floats, which are function calls without a floating-point unit.
     let bits = (top as f32).to_bits();
     let rounded = f32::from_bits(if bits == 0 { 0 } else { bits + (shift << 23) });

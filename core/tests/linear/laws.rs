@@ -185,6 +185,41 @@ proptest! {
     }
 
     #[test]
+    fn sums_with_a_scale_per_row_come_to_what_their_products_do(
+        rows in vec((-(1i32 << 26)..1 << 26, 0u16..0x7C00, any::<bool>()), 1..=8),
+        x_scale in prop_oneof![0f32..10.0, Just(f32::from_bits(1)), Just(f32::MAX)],
+        bias in proptest::option::of(any::<i32>()),
+    ) {
+        // Times 2²⁴ a scale is whole. Sums are such that a matrix would be accepted that has them.
+        let row = |(sum, bits, negative): (i32, u16, bool)| {
+            let scale = f16::from_bits(bits | u16::from(negative) << 15);
+            let whole = (f64::from(scale) * 16_777_216.0) as i64;
+            let most = (1 << 60) / whole.abs().max(1);
+            let sum = i64::from(sum) % most.max(1);
+            ((sum as i32, scale), sum * whole)
+        };
+        let (scaled, wide): (Vec<_>, Vec<_>) = rows.into_iter().map(row).unzip();
+        let bytes = vec![0; 34 * wide.len()];
+        let q8_0 = Layout::Block(Format::Q8_0);
+        let matrix = Matrix::new(q8_0, wide.len(), 32, &bytes).unwrap();
+        let biases = vec![bias.unwrap_or(0); wide.len()];
+        let plain = Layer::new(matrix);
+        let layer = match bias {
+            Some(_) => plain.with_bias(Table::Words(&biases), 7).unwrap(),
+            None => plain,
+        };
+        let [mut one, mut other] = [(); 2].map(|()| vec![f32::NAN; wide.len()]);
+        layer.scaled(x_scale, &mut one).by_scales(&scaled);
+        layer.scaled(x_scale, &mut other).wide(&wide);
+        let bits = |out: Vec<f32>| out.into_iter().map(f32::to_bits).collect::<Vec<u32>>();
+        prop_assert_eq!(bits(one), bits(other));
+        let [mut one, mut other] = [(); 2].map(|()| vec![0; wide.len()]);
+        layer.exact(&mut one).by_scales(&scaled);
+        layer.exact(&mut other).wide(&wide);
+        prop_assert_eq!(one, other);
+    }
+
+    #[test]
     fn int8_outputs_are_the_exact_product_rounded_once(
         (weights, x) in problem(),
         seeds in vec((1i64 << 30..1 << 31, 1u8..=94, any::<i32>()), 20),

@@ -17,6 +17,13 @@ use crate::model::{CacheType, PAGE, PageCodes};
 /// Positions per page.
 const LEN: usize = PAGE as usize;
 
+/// Values of a head in multiples of which kernels sum them; for others plain loops do, which take less stack.
+const WIDTH: usize = if kernels::COLUMNS > 8 {
+    kernels::COLUMNS
+} else {
+    8
+};
+
 /// Products with kernels if keys or values are int8.
 #[derive(Clone, Copy)]
 pub(crate) struct Products;
@@ -45,6 +52,26 @@ impl HeadProducts for Products {
     }
 
     #[inline(always)]
+    fn weights(
+        self,
+        largest: f32,
+        scores: &mut [f32],
+        scales: &[f32],
+        weigh: &impl Fn(u32, f32) -> f32,
+    ) -> (u64, f32) {
+        weights(largest, scores, scales, weigh)
+    }
+
+    #[inline(always)]
+    fn codes(self, weights: &[f32], exponent: i32, codes: &mut [i32; LEN]) {
+        // 2^−exponent is a normal number.
+        if cfg!(target_abi = "eabihf") && (-126..=126).contains(&exponent) {
+            return float_codes(weights, exponent, codes);
+        }
+        PlainProducts.codes(weights, exponent, codes);
+    }
+
+    #[inline(always)]
     fn values(
         self,
         kind: CacheType,
@@ -56,7 +83,7 @@ impl HeadProducts for Products {
         match values {
             PageCodes::Narrow(values)
                 if kind != CacheType::Fp8
-                    && sums.len().is_multiple_of(kernels::COLUMNS)
+                    && sums.len().is_multiple_of(WIDTH)
                     && values.len() >= sums.len() * LEN =>
             {
                 narrow_values(weights, values, shift, sums);
@@ -66,20 +93,51 @@ impl HeadProducts for Products {
     }
 }
 
+/// In a function of its own, where the loop has all registers.
+#[inline(never)]
+fn weights(
+    largest: f32,
+    scores: &mut [f32],
+    scales: &[f32],
+    weigh: &impl Fn(u32, f32) -> f32,
+) -> (u64, f32) {
+    PlainProducts.weights(largest, scores, scales, weigh)
+}
+
+/// Codes where adding floats is an instruction. The product by a power of two is exact, or so small that its code is 0.
+/// The sum has the unit 1, so it is the code rounded half to even.
+#[inline(always)]
+fn float_codes(weights: &[f32], exponent: i32, codes: &mut [i32; LEN]) {
+    /// 1.5 · 2²³.
+    const UNITS: f32 = 12_582_912.0;
+    let power = f32::from_bits(((127 - exponent) as u32) << 23);
+    for (code, &weight) in codes.iter_mut().zip(weights) {
+        *code = (weight * power + UNITS)
+            .to_bits()
+            .wrapping_sub(UNITS.to_bits()) as i32;
+    }
+}
+
 #[inline(never)]
 fn narrow_scores(
     (query, scale): (&[i16], f32),
     (keys, scales): (&[i8], &[f32]),
     scores: &mut [f32],
 ) {
-    let query = kernels::Query::new(query);
+    let mut words = kernels::Words::default();
+    let query = kernels::Query::new(query, &mut words);
+    let score = |dot: i32, own: f32| dot as f32 * (scale * own);
     let mut keys = keys.chunks_exact(query.len().max(1));
-    let mut scales = scales.iter();
-    for scores in scores.chunks_mut(2) {
+    for (scores, own) in scores.chunks_mut(2).zip(scales.chunks(2)) {
         let Some(first) = keys.next() else { return };
-        let dots = query.dots(first, keys.next().unwrap_or(first));
-        for ((score, dot), &own) in scores.iter_mut().zip(dots).zip(&mut scales) {
-            *score = dot as f32 * (scale * own);
+        let [dot_a, dot_b] = query.dots(first, keys.next().unwrap_or(first));
+        match (scores, own) {
+            ([a, b], &[own_a, own_b]) => {
+                *a = score(dot_a, own_a);
+                *b = score(dot_b, own_b);
+            }
+            ([a, ..], &[own_a, ..]) => *a = score(dot_a, own_a),
+            _ => return,
         }
     }
 }
@@ -98,7 +156,8 @@ fn narrow_values(weights: &[i32; LEN], values: &[i8], shift: u32, sums: &mut [i6
         let values = values.get(kernels::COLUMNS * at..).unwrap_or_default();
         let parts = weights.sums(values, stride);
         for (sum, part) in sums.iter_mut().zip(parts) {
-            *sum = sum.wrapping_add(i64::from(part) << shift);
+            // A power of at most 2²⁰, by which a product is added in one instruction.
+            *sum = sum.wrapping_add(i64::from(part) * i64::from(1i32 << shift));
         }
     }
 }

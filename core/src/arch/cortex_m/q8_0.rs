@@ -20,6 +20,8 @@ use super::int8::{four_columns, widen};
 use crate::arch::mve::q8_0::{STEP, run};
 use crate::arch::portable::fixed;
 use crate::linear::{I8Sym, Matrix, Sums};
+use half::f16;
+use heapless::Vec;
 
 /// Values and bytes of a block, of which the first two are its scale.
 const VALUES: usize = 32;
@@ -45,16 +47,37 @@ pub(super) fn sums(
         return false;
     };
     let words = activations(x.get(), words);
-    let mut out = Batch::new(out);
     let row_bytes = matrix.cols() / VALUES * BYTES;
-    let mut rows = matrix.bytes().chunks_exact(row_bytes.max(1));
-    while let Some(first) = rows.next() {
-        let second = rows.next();
-        let [a, b] = two_rows(first, second.unwrap_or(first), words);
-        out.push(a);
-        if second.is_some() {
-            out.push(b);
+    let mut pairs = matrix.bytes().chunks((2 * row_bytes).max(1)).map(|rows| {
+        let (first, second) = rows.split_at_checked(row_bytes).unwrap_or_default();
+        // The last of an odd number of rows is paired with itself; receivers ignore sums after the last row.
+        (first, if second.is_empty() { first } else { second })
+    });
+    // As long as each row has one scale, as the head of a model: its sum and its scale are all there is.
+    let mut rest = None;
+    let mut scaled: Vec<(i32, f16), 8> = Vec::new();
+    for (a, b) in &mut pairs {
+        let (Some(scale_a), Some(scale_b)) = (scale(a), scale(b)) else {
+            break;
+        };
+        let (sum_a, sum_b, blocks) = run(a, b, words, scales(scale_a, scale_b));
+        if blocks * BYTES != row_bytes {
+            rest = Some((a, b));
+            break;
         }
+        let row = |sum, scale| (sum, f16::from_bits(scale));
+        let _ = scaled.extend_from_slice(&[row(sum_a, scale_a), row(sum_b, scale_b)]);
+        if scaled.is_full() {
+            out.by_scales(&scaled);
+            scaled.clear();
+        }
+    }
+    out.by_scales(&scaled);
+    let mut out = Batch::new(out);
+    for (a, b) in rest.into_iter().chain(pairs) {
+        let [a, b] = two_rows(a, b, words);
+        out.push(a);
+        out.push(b);
     }
     out.flush();
     true
@@ -77,7 +100,7 @@ fn activations<'a>(x: &'a [i8], _: &mut [u32]) -> &'a [X] {
 fn two_rows(mut a: &[u8], mut b: &[u8], mut x: &[X]) -> [i64; 2] {
     let (mut total_a, mut total_b) = (0, 0);
     while let (Some(scale_a), Some(scale_b)) = (scale(a), scale(b)) {
-        let (sum_a, sum_b, blocks) = run(a, b, x, u32::from(scale_a) | u32::from(scale_b) << 16);
+        let (sum_a, sum_b, blocks) = run(a, b, x, scales(scale_a, scale_b));
         if blocks == 0 {
             break;
         }
@@ -88,6 +111,12 @@ fn two_rows(mut a: &[u8], mut b: &[u8], mut x: &[X]) -> [i64; 2] {
         x = x.get(blocks * STEP..).unwrap_or_default();
     }
     [total_a, total_b]
+}
+
+/// Returns two rows' scales as a run takes them.
+#[inline(always)]
+fn scales(a: u16, b: u16) -> u32 {
+    u32::from(a) | u32::from(b) << 16
 }
 
 /// Returns the scale of the first block.

@@ -94,11 +94,14 @@ unsafe extern "C" {
     );
 }
 
+/// Room that a query does not need here.
+pub(in super::super) type Words = ();
+
 /// A query, unchanged.
 pub(in super::super) struct Query<'q>(&'q [i16]);
 
 impl<'q> Query<'q> {
-    pub(in super::super) const fn new(query: &'q [i16]) -> Self {
+    pub(in super::super) const fn new(query: &'q [i16], (): &mut Words) -> Self {
         Self(query)
     }
 

@@ -92,6 +92,8 @@ reach! {
     <&'static mut Seen as Sums>::wide,
     <&'static mut Seen as Sums>::by_scale => fn(&'static mut &'static mut Seen, Codes, (f16, u32)),
     <Seen as Sums>::by_scale => fn(&'static mut Seen, Codes, (f16, u32)),
+    <&'static mut Seen as Sums>::by_scales,
+    <Seen as Sums>::by_scales,
     Requantize::new,
     Requantize::from_scale,
     Requantize::multiplier,

@@ -1,5 +1,5 @@
-//! Attention's products with the DSP extension: keys as rows of [`super::super::int8`]; for values, eight columns and
-//! two positions per step, with 34 instructions for sixteen products.
+//! Attention's products with the DSP extension: keys as rows of [`super::super::int8`]; for values, four columns and
+//! four positions per step, with 29 instructions for sixteen products.
 
 use core::arch::asm;
 
@@ -11,19 +11,27 @@ use crate::arch::cortex_m::int8::two_rows;
 pub(super) const LONGEST: usize = 128;
 
 /// Columns per step.
-pub(super) const COLUMNS: usize = 8;
+pub(super) const COLUMNS: usize = 4;
+
+/// Room for a query's words, of the longest.
+pub(super) struct Words([u32; LONGEST / 2]);
+
+impl Default for Words {
+    fn default() -> Self {
+        Self([0; LONGEST / 2])
+    }
+}
 
 /// A query in the order that [`two_rows`] needs: of each four values first the even ones, then the odd ones.
-pub(super) struct Query {
-    words: [u32; LONGEST / 2],
+pub(super) struct Query<'w> {
+    words: &'w [u32],
     len: usize,
 }
 
-impl Query {
+impl<'w> Query<'w> {
     /// Converts a query of a multiple of eight values, at most [`LONGEST`].
     #[inline(always)]
-    pub(super) fn new(query: &[i16]) -> Self {
-        let mut words = [0; LONGEST / 2];
+    pub(super) fn new(query: &[i16], Words(words): &'w mut Words) -> Self {
         let pairs = words.as_chunks_mut::<2>().0.iter_mut();
         for ([even, odd], &[a, b, c, d]) in pairs.zip(query.as_chunks::<4>().0) {
             (*even, *odd) = (lower(a as u32, c as u32), lower(b as u32, d as u32));
@@ -52,52 +60,30 @@ pub(super) struct Weights {
     len: usize,
 }
 
-/// Eight columns of a position, with instructions that use its weight, one of the two in r3.
-macro_rules! position {
-    ($low:literal, $high:literal) => {
+/// Four columns of two positions, with their weights in a register: r3 and lr are the positions' words, which become
+/// pairs of a column each.
+macro_rules! two_positions {
+    ($weights:literal) => {
         concat!(
-            "ldr r7, [r0]\n",
-            four!("r7", "r4", "r5", "r6", "r8", $low, $high),
-            "ldr r7, [r0, #4]\n",
-            four!("r7", "r9", "r10", "r11", "r12", $low, $high),
+            "ldr lr, [r0, r2]\n",
+            "ldr r3, [r0]\n",
+            "add r0, r0, r2, lsl #1\n",
+            "pkhbt r7, r3, lr, lsl #16\n",
+            "pkhtb lr, lr, r3, asr #16\n",
+            column!("r3", "r7", "", "r4", $weights),
+            column!("r7", "r7", ", ror #8", "r5", $weights),
+            column!("r3", "lr", "", "r8", $weights),
+            column!("lr", "lr", ", ror #8", "r9", $weights),
         )
     };
 }
 
-/// Four columns of a word.
-macro_rules! four {
-    ($word:literal, $s0:literal, $s1:literal, $s2:literal, $s3:literal, $low:literal, $high:literal) => {
+/// A column of two positions.
+macro_rules! column {
+    ($pair:literal, $word:literal, $turned:literal, $sum:literal, $weights:literal) => {
         concat!(
-            "sxtb16 lr, ",
-            $word,
-            "\n",
-            $low,
-            " ",
-            $s0,
-            ", lr, r3, ",
-            $s0,
-            "\n",
-            $high,
-            " ",
-            $s2,
-            ", lr, r3, ",
-            $s2,
-            "\n",
-            "sxtb16 lr, ",
-            $word,
-            ", ror #8\n",
-            $low,
-            " ",
-            $s1,
-            ", lr, r3, ",
-            $s1,
-            "\n",
-            $high,
-            " ",
-            $s3,
-            ", lr, r3, ",
-            $s3,
-            "\n",
+            "sxtb16 ", $pair, ", ", $word, $turned, "\n", "smlad ", $sum, ", ", $pair, ", ",
+            $weights, ", ", $sum, "\n",
         )
     };
 }
@@ -112,58 +98,53 @@ impl Weights {
         }
         Self {
             pairs,
-            len: len.div_ceil(2),
+            // Of four positions each.
+            len: 2 * len.div_ceil(4),
         }
     }
 
-    /// Returns Σ w · v of eight columns: the first ones in `values` at each position, with positions `stride` bytes
+    /// Returns Σ w · v of four columns: the first ones in `values` at each position, with positions `stride` bytes
     /// apart. Zeros if there are fewer.
     #[inline(always)]
     pub(super) fn sums(&self, values: &[i8], stride: usize) -> [i32; COLUMNS] {
-        let mut eight = [0; COLUMNS];
+        let mut sums = [0; COLUMNS];
         let pairs = self.pairs.get(..self.len).unwrap_or_default();
-        if pairs.is_empty() || values.len() < (2 * pairs.len() - 1) * stride + COLUMNS {
-            return eight;
+        if pairs.len() < 2
+            || pairs.len() % 2 != 0
+            || values.len() < (2 * pairs.len() - 1) * stride + COLUMNS
+        {
+            return sums;
         }
-        // SAFETY: `values` has the eight columns of each pair's two positions, `stride` bytes apart, from its
-        // beginning on; there is at least one pair, and `eight` has eight words. LDR takes any address on these
-        // cores, as compiled code for this target takes for granted. All registers written are named here but r6 and
-        // r7, which are restored, as the stack is.
+        let [a, b, c, d] = &mut sums;
+        // SAFETY: `values` has the four columns of each pair's two positions, `stride` bytes apart, from its beginning
+        // on; there are two pairs at least, an even number of them. LDR takes any address on these cores, as compiled
+        // code for this target takes for granted; pairs are words, as LDRD needs. All registers written are named here
+        // but r7, which is restored, as the stack is.
         unsafe {
             asm!(
-                "push {{r2, r3, r6, r7}}",
-                "mov r2, r12",
-                "mov r4, #0",
-                "mov r5, #0",
-                "mov r6, #0",
-                "mov r8, #0",
-                "mov r9, #0",
-                "mov r10, #0",
-                "mov r11, #0",
-                "mov r12, #0",
+                "push {{r7}}",
                 "2:",
-                "ldr r3, [r1], #4",
-                position!("smlabb", "smlatb"),
-                "add r0, r0, r2",
-                position!("smlabt", "smlatt"),
-                "add r0, r0, r2",
-                "ldr r7, [sp]",
-                "cmp r1, r7",
+                "ldrd r10, r11, [r1], #8",
+                two_positions!("r10"),
+                two_positions!("r11"),
+                "cmp r1, r12",
                 "bne 2b",
-                "ldr r7, [sp, #4]",
-                "strd r4, r5, [r7]",
-                "strd r6, r8, [r7, #8]",
-                "strd r9, r10, [r7, #16]",
-                "strd r11, r12, [r7, #24]",
-                "pop {{r2, r3, r6, r7}}",
+                "pop {{r7}}",
                 inout("r0") values.as_ptr() => _,
                 inout("r1") pairs.as_ptr() => _,
-                in("r2") pairs.as_ptr_range().end,
-                in("r3") eight.as_mut_ptr(),
-                inout("r12") stride => _,
-                out("r4") _, out("r5") _, out("r8") _, out("r9") _, out("r10") _, out("r11") _, out("lr") _,
+                in("r2") stride,
+                in("r12") pairs.as_ptr_range().end,
+                inout("r4") *a,
+                inout("r5") *b,
+                inout("r8") *c,
+                inout("r9") *d,
+                out("r3") _,
+                out("r10") _,
+                out("r11") _,
+                out("lr") _,
+                options(readonly),
             );
         }
-        eight
+        sums
     }
 }
