@@ -1,7 +1,7 @@
 //! A ternary language model that reads motion, and flags what it did not expect.
 //!
 //! ```text
-//! sample ──► change to it ──► letter ──► language model ──► how likely was the letter? ──► mean of the last 40
+//! sample ──► change to it ──► letter ──► language model ──► how likely was the letter? ──► sum of the last 40
 //! ```
 //!
 //! [`letter`](super::letter) makes a letter of each reading. The model, a GGUF file in flash that `tercet train` made of standing and
