@@ -94,7 +94,7 @@ pub const OUTPUTS: usize = {};
 ///
 /// | constant | type | value |
 /// |---|---|---|
-/// | `CONFIG` | [`Config`](crate::model::Config) | the model's shape, with that pattern |
+/// | `CONFIG` | [`Config`] | the model's shape, with that pattern |
 /// | `MATRICES` | `[LayerSize; N]` | every layout and size of a matrix, for [`Needs::of_sizes`](crate::model::Needs::of_sizes) |
 /// | `LAYOUTS` | `u32` | the set of their layouts, for [`Only`](crate::scalar::Only) |
 /// | `PROMPT` | `[u32; N]` | the prompt's tokens |
