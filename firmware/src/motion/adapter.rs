@@ -51,7 +51,8 @@ impl Adapter {
         }
     }
 
-    /// Reads what an adapter has learned in the metadata of a model's file. `None` if it is not there.
+    /// Reads what an adapter has learned in the metadata of a model's file. `None` if no array of that length and type is
+    /// there.
     pub fn read(file: &Reader<'_>) -> Option<Self> {
         let array = file.get(Self::KEY)?.as_array()?;
         let mut adapter = Self::new();

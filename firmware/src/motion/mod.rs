@@ -14,6 +14,8 @@
 //! 3. [`Phase::Watch`], from [`App::watch`] on: a window is flagged if its distance to every centroid exceeds
 //!    [`MARGIN`] times the largest recorded one.
 //!
+//! [`surprisal`] finds unusual motion in another way: a language model predicts the readings.
+//!
 //! In every phase a ternary network, read in place from a GGUF file in flash, classifies the activity.
 //!
 //! # The same bits everywhere

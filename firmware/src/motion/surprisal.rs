@@ -4,9 +4,10 @@
 //! sample ──► change to it ──► letter ──► language model ──► how likely was the letter? ──► sum of the last 40
 //! ```
 //!
-//! [`letter`](super::letter) makes a letter of each reading. The model, a GGUF file in flash that `tercet train` made of standing and
-//! walking, says how likely each of the letters is after those before. The surprisal of the one that comes, −ln p
-//! ([`nll`]), is an integer. [`Watch`] sums the last [`WINDOW`] of them. Motion is unusual if the sum is above [`LIMIT`].
+//! [`letter`](super::letter) makes a letter of each reading. The model, a GGUF file in flash that `tercet train` made of
+//! standing and walking, says how likely each of the letters is after those before. The surprisal of the one that comes,
+//! −ln p ([`nll`]), is an integer. [`Watch`] sums the last [`WINDOW`] of them. Motion is unusual if the sum is above
+//! [`LIMIT`].
 //!
 //! All of it is the same on every machine: letters are integers, and the model's logits are those of `tercet`.
 
