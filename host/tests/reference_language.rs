@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use tercet_core::block::Format;
 use tercet_core::gguf::{Reader, SliceSink, TensorInfo, TensorSpec, Value, Writer};
-use tercet_host::DType;
-use tercet_host::language::tiny;
+use tercet_host::file::output::Output;
+use tercet_host::language::{LanguageFile, PruneOptions, RunOptions, View, prune, run, tiny};
+use tercet_host::parallel::Threads;
+use tercet_host::{DType, DequantizeOptions, TensorFile, dequantize};
 
 const SEEDS: [u64; 3] = [1, 2, 3];
 const TEXT: &str = "the cat and the dog on the singing ship";
@@ -209,6 +211,63 @@ fn llama_cpp_runs_a_llama_of_several_types() {
         let library = peers.library();
         let kl = peers.kl(library, &model, &tokens, &forward);
         assert!(kl < EIGHT_BITS, "{kl}");
+    }
+}
+
+/// Writes what a model's matrices receive on some tokens.
+fn record(model: &Path, out: &Path) {
+    let file = LanguageFile::open(model).unwrap();
+    let mut view = View::of(&file).unwrap();
+    let model = view.model(&file).unwrap();
+    let engine = &mut Threads::default();
+    let recorded = run(engine, &file, &model, &RunOptions::default(), |decoder| {
+        decoder.record()?;
+        let tokens: Vec<u32> = (0..60).collect();
+        decoder.prompt(0, &tokens, &mut |_| {})?;
+        Ok(decoder.recorded().cloned().unwrap())
+    });
+    let output = Output::create(out, [], true).unwrap();
+    recorded
+        .unwrap()
+        .0
+        .write(output, "tokens", (1, 60))
+        .unwrap();
+}
+
+#[test]
+fn llama_cpp_runs_pruned_files() {
+    let Some(peers) = Peers::find(&["numpy", "gguf"]) else {
+        return;
+    };
+    let (floats, inputs) = (peers.path("f32.gguf"), peers.path("inputs.gguf"));
+    let pruned = peers.path("pruned.gguf");
+    for (heads, channels) in [(None, 256), (Some(1), 100)] {
+        if heads.is_none() {
+            tiny::bitnet(&floats, tiny::BITNET, 1, DType::F32, true).unwrap();
+        } else {
+            let mixed = peers.path("llama.gguf");
+            tiny::llama(&mixed, tiny::LLAMA, 1, true).unwrap();
+            let mixed = TensorFile::open(&mixed).unwrap();
+            let options = DequantizeOptions {
+                force: true,
+                ..DequantizeOptions::default()
+            };
+            dequantize(&mut Threads::default(), &mixed, &options, &floats, &()).unwrap();
+        }
+        record(&floats, &inputs);
+        let options = PruneOptions {
+            heads,
+            feed_forward: Some(channels),
+            importance: Some(inputs.clone()),
+            force: true,
+            ..PruneOptions::default()
+        };
+        let report = prune(&floats, &options, &pruned, &()).unwrap();
+        assert_eq!(report.feed_forward_length, channels);
+        let tokens = peers.tokens(&pruned, TEXT);
+        let forward = peers.forward(&pruned, &tokens);
+        let kl = peers.kl(peers.library(), &pruned, &tokens, &forward);
+        assert!(kl < FLOATS, "{kl}");
     }
 }
 

@@ -34,6 +34,7 @@ mod mistakes;
 mod network;
 mod palette;
 mod perplexity;
+mod prune;
 mod quantize;
 mod quantize_model;
 mod search;

@@ -6,7 +6,7 @@ use tercet_core::palette::MAX_WEIGHT;
 use super::plan::{Action, Conversion};
 use super::stats;
 use crate::language::{COUNTS, SUMS};
-use crate::source::Source;
+use crate::source::{CHUNK, Source};
 use crate::{Error, TensorFile};
 
 /// The importances of one tensor, as integers.
@@ -94,6 +94,58 @@ pub(crate) fn of_inputs(model: &TensorFile, matrix: &Source<'_>) -> Result<Vec<f
     let sums = read(SUMS, cols)?;
     let means = sums.into_iter().map(|sum| f64::from(sum) / f64::from(rows));
     Ok(means.collect())
+}
+
+/// Returns the importance of each of the `cols` inputs of a matrix: its mean square as recorded, times the sum of
+/// squares of the weights that it is multiplied with, which is the mean square of what it contributes.
+///
+/// # Errors
+/// [`Error::Tensor`] for a matrix that is missing or has another number of inputs, and for a value that is not finite;
+/// those of [`of_inputs`], and of reading a tensor.
+pub(crate) fn scores(
+    model: &TensorFile,
+    importance: &TensorFile,
+    (name, cols): (&str, usize),
+) -> Result<Vec<f64>, Error> {
+    let refuse = |reason: String| Error::tensor(model.path(), name, reason);
+    let tensor = model
+        .get(name)
+        .ok_or_else(|| refuse("it is missing".into()))?;
+    let source = Source::new(model, tensor)?;
+    let means = of_inputs(importance, &source)?;
+    if means.len() != cols {
+        return Err(refuse(format!("it has {} inputs, not {cols}", means.len())));
+    }
+    let rows = source.values() / cols.max(1);
+    let mut scores = vec![0.0; cols];
+    let mut buffer = Vec::new();
+    let each = (CHUNK / cols.max(1)).max(1);
+    for first in (0..rows).step_by(each) {
+        let len = each.min(rows - first) * cols;
+        let values = source.view(first * cols, len, &mut buffer)?;
+        if let Some(bad) = values.iter().position(|x| !x.is_finite()) {
+            return Err(Error::not_finite(model.path(), name, first * cols + bad));
+        }
+        for row in values.chunks_exact(cols) {
+            for (score, &weight) in scores.iter_mut().zip(row) {
+                *score += f64::from(weight) * f64::from(weight);
+            }
+        }
+    }
+    source.release();
+    for (score, mean) in scores.iter_mut().zip(means) {
+        *score *= mean;
+    }
+    Ok(scores)
+}
+
+/// Returns the places of the largest scores, in order. Of equal ones the first.
+pub(crate) fn best(scores: &[f64], count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+    order.truncate(count);
+    order.sort_unstable();
+    order
 }
 
 fn find<'a>(model: &'a TensorFile, name: &str) -> Result<Source<'a>, Error> {

@@ -63,6 +63,7 @@ mod writer;
 use std::path::Path;
 use std::time::Instant;
 
+pub(crate) use check::container;
 pub(crate) use imported::{Import, TensorResult, codec, imported};
 pub use options::{DequantizeOptions, FloatType, Per, QuantizeOptions, Scheme, Target};
 pub(crate) use plan::Action;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::prune::{best, scores};
+use crate::convert::importance::{best, scores};
 use crate::language::{Parameters, Slot};
 use crate::{Error, TensorFile};
 

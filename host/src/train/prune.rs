@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use crate::convert::importance::of_inputs;
+use crate::convert::importance::{best, scores};
 use crate::language::{Parameters, Slot};
-use crate::source::Source;
 use crate::{Error, TensorFile};
 
 /// Which channels of the feed-forward network a run kept of the model that it began with.
@@ -83,47 +82,4 @@ impl Channels {
             _ => values,
         }
     }
-}
-
-/// Returns the importance of each of the `cols` inputs of a matrix: its mean square as recorded, times the sum of
-/// squares of the weights that it is multiplied with.
-///
-/// # Errors
-/// [`Error::Tensor`] for a matrix that is missing or has another number of inputs; those of [`of_inputs`], and of
-/// reading a tensor.
-pub(super) fn scores(
-    model: &TensorFile,
-    importance: &TensorFile,
-    (name, cols): (&str, usize),
-) -> Result<Vec<f64>, Error> {
-    let refuse = |reason: String| Error::tensor(model.path(), name, reason);
-    let tensor = model
-        .get(name)
-        .ok_or_else(|| refuse("it is missing".into()))?;
-    let source = Source::new(model, tensor)?;
-    let means = of_inputs(importance, &source)?;
-    if means.len() != cols {
-        return Err(refuse(format!("it has {} inputs, not {cols}", means.len())));
-    }
-    let mut weights = vec![0.0; source.values()];
-    source.read(0, &mut weights)?;
-    let mut scores = vec![0.0; cols];
-    for row in weights.chunks_exact(cols) {
-        for (score, &weight) in scores.iter_mut().zip(row) {
-            *score += f64::from(weight) * f64::from(weight);
-        }
-    }
-    for (score, mean) in scores.iter_mut().zip(means) {
-        *score *= mean;
-    }
-    Ok(scores)
-}
-
-/// Returns the places of the largest scores, in order. Of equal ones the first.
-pub(super) fn best(scores: &[f64], count: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..scores.len()).collect();
-    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
-    order.truncate(count);
-    order.sort_unstable();
-    order
 }

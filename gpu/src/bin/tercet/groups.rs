@@ -16,6 +16,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Language models",
         &[
             "import",
+            "prune",
             "generate",
             "chat",
             "perplexity",

@@ -1,4 +1,4 @@
-//! The `tercet` command: quantizes, imports, inspects, compares and calibrates models; clusters and searches points;
+//! The `tercet` command: quantizes, imports, prunes, inspects, compares and calibrates models; clusters and searches points;
 //! builds and runs integer networks; trains and runs language models; times operations, tunes the choice of engines,
 //! and verifies their bits.
 //!
@@ -37,6 +37,7 @@ mod output;
 mod perplexity;
 mod profile;
 mod progress;
+mod prune;
 mod quantize;
 mod reading;
 mod restoring;
@@ -105,6 +106,7 @@ enum Command {
     Quantize(quantize::Arguments),
     Dequantize(dequantize::Arguments),
     Import(import::Arguments),
+    Prune(prune::Arguments),
     Inspect(inspect::Arguments),
     Compare(compare::Arguments),
     Calibrate(calibrate::Arguments),
@@ -212,6 +214,7 @@ fn work(command: Command, threads: &[u16]) -> Result<(), Failure> {
         Command::Quantize(arguments) => quantize::run(&arguments),
         Command::Dequantize(arguments) => dequantize::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
+        Command::Prune(arguments) => prune::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),

@@ -155,6 +155,54 @@ pub(crate) fn of_text(
     score(engine, model, Text::Of(text), &how)
 }
 
+/// The scores of a text before and after a change of a model.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct Perplexities {
+    tokens: usize,
+    count: u64,
+    context: u32,
+    before: Figures,
+    after: Figures,
+}
+
+/// The figures of one score.
+#[derive(Clone, Copy, Serialize)]
+struct Figures {
+    sum: i64,
+    mean: f64,
+    perplexity: f64,
+    bits_per_byte: f64,
+}
+
+impl Perplexities {
+    /// Returns the figures of a text of so many tokens, in windows of `context`.
+    pub(crate) fn new((tokens, context): (usize, u32), before: &Cost, after: &Cost) -> Self {
+        let figures = |cost: &Cost| Figures {
+            sum: cost.sum,
+            mean: cost.mean(),
+            perplexity: cost.perplexity(),
+            bits_per_byte: cost.bits_per_byte(),
+        };
+        Self {
+            tokens,
+            count: before.count,
+            context,
+            before: figures(before),
+            after: figures(after),
+        }
+    }
+
+    pub(crate) fn people(&self) -> String {
+        format!(
+            "perplexity {:.4} -> {:.4} over {} in windows of {}\n",
+            self.before.perplexity,
+            self.after.perplexity,
+            format::counted(self.count, "token"),
+            self.context
+        )
+    }
+}
+
 fn score(
     engine: &mut CommandEngine,
     path: &Path,

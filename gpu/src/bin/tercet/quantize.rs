@@ -13,7 +13,7 @@ use tercet_host::convert::{
 
 use crate::engine::{self, CUDA};
 use crate::failure::Failure;
-use crate::perplexity::{Scored, of_text};
+use crate::perplexity::{Perplexities, of_text};
 use crate::progress::Bar;
 use crate::reading::weight_scale;
 use crate::table::{Align, Table};
@@ -170,7 +170,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let perplexity = match (text, before) {
         (Some(text), Some(before)) => {
             let after = of_text(&mut engine, &arguments.output, text)?;
-            Some(Perplexity::new(&before, &after))
+            Some(Perplexities::new(
+                (before.tokens, before.context),
+                &before.cost,
+                &after.cost,
+            ))
         }
         _ => None,
     };
@@ -190,54 +194,7 @@ struct Whole<'a> {
     #[serde(flatten)]
     conversion: &'a Report,
     #[serde(skip_serializing_if = "Option::is_none")]
-    perplexity: Option<Perplexity>,
-}
-
-/// The scores of a text before and after.
-#[derive(Clone, Copy, Serialize)]
-struct Perplexity {
-    tokens: usize,
-    count: u64,
-    context: u32,
-    before: Figures,
-    after: Figures,
-}
-
-/// The figures of `tercet perplexity`.
-#[derive(Clone, Copy, Serialize)]
-struct Figures {
-    sum: i64,
-    mean: f64,
-    perplexity: f64,
-    bits_per_byte: f64,
-}
-
-impl Perplexity {
-    fn new(before: &Scored, after: &Scored) -> Self {
-        let figures = |scored: &Scored| Figures {
-            sum: scored.cost.sum,
-            mean: scored.cost.mean(),
-            perplexity: scored.cost.perplexity(),
-            bits_per_byte: scored.cost.bits_per_byte(),
-        };
-        Self {
-            tokens: before.tokens,
-            count: before.cost.count,
-            context: before.context,
-            before: figures(before),
-            after: figures(after),
-        }
-    }
-
-    fn people(&self) -> String {
-        format!(
-            "perplexity {:.4} -> {:.4} over {} in windows of {}\n",
-            self.before.perplexity,
-            self.after.perplexity,
-            format::counted(self.count, "token"),
-            self.context
-        )
-    }
+    perplexity: Option<Perplexities>,
 }
 
 fn people(report: &Report) -> String {
