@@ -21,6 +21,7 @@ mod elbow;
 mod firmware;
 mod frame;
 mod generate;
+mod generate_many;
 mod import;
 mod import_folder;
 mod import_refused;

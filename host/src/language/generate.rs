@@ -23,6 +23,18 @@ pub struct Generation<'a> {
     pub ends: &'a [u32],
 }
 
+impl Generation<'_> {
+    /// Checks the sampler.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self.sampler.is_valid() {
+            true => Ok(()),
+            false => Err(Error::options(
+                "the temperature must be at least 0, top-p and min-p from 0 to 1, and the penalty above 0",
+            )),
+        }
+    }
+}
+
 /// The drawn tokens.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -73,11 +85,7 @@ pub fn generate<E: FlowEngine>(
     told: &mut dyn FnMut(usize),
     each: &mut dyn FnMut(u32) -> Result<bool, Error>,
 ) -> Result<Generated, Error> {
-    if !how.sampler.is_valid() {
-        return Err(Error::options(
-            "the temperature must be at least 0, top-p and min-p from 0 to 1, and the penalty above 0",
-        ));
-    }
+    how.check()?;
     let mut text = prompt.to_vec();
     let vocabulary = decoder.model().config().vocabulary;
     let mut scratch = vec![0; vocabulary];

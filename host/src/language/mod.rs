@@ -42,6 +42,7 @@
 //! ```
 
 mod available;
+mod batch;
 mod blocks;
 #[cfg(feature = "chat")]
 pub mod chat;
@@ -61,6 +62,7 @@ pub mod tokenizer;
 mod vocabulary;
 mod writer;
 
+pub use batch::generate_batch;
 pub use blocks::{byte_rows, ternary};
 pub use file::{LanguageFile, View};
 pub use generate::{Generated, Generation, generate};

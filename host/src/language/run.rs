@@ -308,6 +308,11 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
         self.chunk
     }
 
+    /// Returns the number of sequences.
+    pub const fn sequences(&self) -> usize {
+        self.sequences.len()
+    }
+
     /// Returns the maximum number of positions of a sequence; `usize::MAX` for the ring of a window.
     pub const fn room(&self) -> usize {
         self.room

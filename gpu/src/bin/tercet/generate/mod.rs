@@ -1,4 +1,6 @@
-//! `tercet generate`: a language model continues a text.
+//! `tercet generate`: a language model continues a text, or many at once.
+
+mod many;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
@@ -23,6 +25,7 @@ Examples:
   tercet generate model.gguf -p \"The moon\" --window 256 --sinks 4 -n 5000  any length, fixed memory
   tercet generate model.gguf -p \"The moon\" -n 500 --lookup                  same text, often faster
   tercet generate model.gguf -p \"The moon\" --digest                        the same on every machine
+  tercet generate model.gguf --prompts questions.txt --batch 16 --json       many texts at once
 
 The text depends only on the model file, the prompt and the options listed above --backend, not on threads, engines \
 or machines. The command writes the prompt and then each token to standard output as soon as it is drawn, and \
@@ -35,13 +38,19 @@ A text ends at an end-of-text token, after N tokens, or when the model's context
 The prompt is processed 64 tokens at a time. With --profile edge it is processed token by token, in the memory that \
 a microcontroller would need.
 
+--prompts FILE continues every line of a file, up to --batch of them in each step, which costs little more than \
+one alone. Each text is what it would be alone. The command prints the texts in their order, each followed by an \
+empty line; --digest prints a digest for each.
+
 --digest prints 16 hexadecimal digits instead of the text: the 64-bit FNV-1a hash of the logits from which the \
 tokens were drawn.
 
 JSON (--json): prompt_tokens, tokens[], text (of tokens), end (token, length or context), digest, cache, window \
 (null or positions), engine (who multiplied), engine_note, prompt_seconds, prompt_tokens_per_second, decode_seconds, \
 decode_tokens_per_second, drafted_tokens and accepted_tokens (proposed by --lookup or --draft and taken in, and of \
-these drawn), memory (bytes of weights, cache and steps).";
+these drawn), memory (bytes of weights, cache and steps). With --prompts: texts[] (line, prompt_tokens, tokens[], \
+text, end, digest), batch, steps, rows (evaluated in all steps), cache, window, engine, engine_note, seconds, \
+tokens_per_second (drawn), memory.";
 
 /// Continue a text with a language model, the same on every machine
 #[derive(Debug, clap::Args)]
@@ -54,6 +63,12 @@ pub(crate) struct Arguments {
     /// makes of them
     #[arg(short, long, value_name = "TEXT", default_value = "")]
     prompt: OsString,
+    /// Continue every line of a file that is not empty, many at once
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "lookup", "draft"])]
+    prompts: Option<PathBuf>,
+    /// With --prompts: maximum number of texts in a step
+    #[arg(long, value_name = "N", requires = "prompts", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    batch: u16,
     /// Maximum number of tokens to add
     #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
     tokens: usize,
@@ -97,6 +112,13 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.prompts {
+        Some(prompts) => many::run(arguments, prompts),
+        None => one(arguments),
+    }
+}
+
+fn one(arguments: &Arguments) -> Result<(), Failure> {
     let mut engine = arguments.engine.open()?;
     let file = LanguageFile::open(&arguments.model)?;
     let mut view = View::of(&file)?;
