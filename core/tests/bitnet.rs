@@ -70,6 +70,35 @@ fn i2_s_refuses_other_sizes_and_scales() {
 }
 
 #[test]
+fn i2_s_refuses_to_encode_what_it_cannot_hold_and_leaves_the_output() {
+    let mut codes = vec![0i8; 256];
+    let mut out = vec![0xEE; 256 / 4 + 32];
+    let refused = |codes: &[i8], scale, out: &mut [u8]| {
+        let error = i2_s::encode(Interleave::X86x128, codes, scale, out).unwrap_err();
+        assert!(out.iter().all(|&byte| byte == 0xEE), "{error:?}");
+        error
+    };
+    let partial = BlockError::Partial {
+        len: 192,
+        block: 128,
+    };
+    assert_eq!(refused(&codes[..192], 1.0, &mut out[..80]), partial);
+    let length = BlockError::Length {
+        expected: 96,
+        found: 95,
+    };
+    assert_eq!(refused(&codes, 1.0, &mut out[..95]), length);
+    for scale in [f32::NAN, f32::INFINITY, -1.0] {
+        assert_eq!(refused(&codes, scale, &mut out), BlockError::Scale);
+    }
+    for other in [2, -2, i8::MAX, i8::MIN] {
+        (codes[131], codes[200]) = (other, other);
+        let range = BlockError::CodeRange { index: 131 };
+        assert_eq!(refused(&codes, 1.0, &mut out), range);
+    }
+}
+
+#[test]
 fn layout_names_lead_back() {
     for layout in LAYOUTS {
         assert_eq!(Interleave::from_name(layout.name()), Some(layout));
@@ -204,6 +233,20 @@ proptest! {
         for (y, &code) in floats.iter().zip(&found) {
             prop_assert_eq!(y.to_bits(), (f32::from(code) * scale).to_bits());
         }
+    }
+
+    #[test]
+    fn i2_s_encodes_by_the_index_rule(
+        layout in prop::sample::select(&LAYOUTS[..]),
+        drawn in vec(-1i8..=1, 0..5 * 128),
+        scale in 0f32..10.0,
+    ) {
+        let codes = &drawn[..drawn.len() / 128 * 128];
+        let mut expected = i2_s_tensor(layout, codes, scale);
+        expected[codes.len() / 4 + 4..].fill(0);
+        let mut tensor = vec![0xEE; expected.len()];
+        prop_assert_eq!(i2_s::encode(layout, codes, scale, &mut tensor), Ok(()));
+        prop_assert_eq!(tensor, expected);
     }
 
     #[test]

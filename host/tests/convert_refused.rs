@@ -73,8 +73,8 @@ fn a_value_that_is_not_finite_is_named_and_leaves_nothing() {
                 let mut options = QuantizeOptions::new(target);
                 options.bits = (target == Target::Auto).then_some(4.0);
                 options.per = grouped.then_some(per);
-                if target == Target::BitnetHf {
-                    // Rows must divide by four.
+                if matches!(target, Target::BitnetHf | Target::I2S) {
+                    // Rows must divide by four; language models are tested in `convert_i2_s`.
                     continue;
                 }
                 let out = folder.file(if gguf { "out.gguf" } else { "out.safetensors" });

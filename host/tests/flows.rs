@@ -11,6 +11,8 @@ mod cluster_data;
 mod convert_blocks;
 mod convert_chunks;
 mod convert_codes;
+mod convert_i2_s;
+mod convert_i2_s_refused;
 mod convert_palette;
 mod convert_refused;
 #[cfg(not(sanitized))]

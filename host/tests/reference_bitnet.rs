@@ -11,6 +11,9 @@ use tercet_core::bf16;
 use tercet_core::block::bitnet_hf::{self, WeightScale};
 use tercet_core::block::i2_s::{self, Interleave};
 use tercet_core::number::{Element, Random};
+use tercet_host::convert::Target;
+use tercet_host::parallel::Threads;
+use tercet_host::{DequantizeOptions, QuantizeOptions, TensorFile, dequantize, quantize};
 
 /// Packs `weights` with each of `scales` and counts the bytes that NumPy packs otherwise.
 fn compare<T: Element>(
@@ -145,6 +148,46 @@ fn packed_bytes_equal_the_public_rule() {
         elements += compared;
     }
     println!("hf: {elements} elements compared, 0 bytes differ");
+}
+
+#[test]
+fn i2_s_files_hold_what_their_source_restores_to() {
+    let Some(python) = support::python_with(&["numpy", "ml_dtypes"]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |file: &str| folder.path().join(file);
+    let nano = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/models/nano.gguf");
+    let floats_of_it = path("floats.gguf");
+    let (mut pool, as_f32) = (Threads::default(), DequantizeOptions::default());
+    let model = TensorFile::open(&nano).unwrap();
+    dequantize(&mut pool, &model, &as_f32, &floats_of_it, &()).unwrap();
+    let restored = TensorFile::open(&floats_of_it).unwrap();
+    // From blocks, and from the floats that they restore to.
+    for source in [&nano, &floats_of_it] {
+        let (out, values) = (path("out.gguf"), path("values"));
+        let options = QuantizeOptions {
+            force: true,
+            ..QuantizeOptions::new(Target::I2S)
+        };
+        let source = TensorFile::open(source).unwrap();
+        quantize(&mut pool, &source, &options, &out, &()).unwrap();
+        let _ = fs::remove_dir_all(&values);
+        fs::create_dir(&values).unwrap();
+        let args: [OsString; 3] = ["i2_s_file".into(), out.into(), values.clone().into()];
+        let said = support::run(&python, "bitnet.py", args);
+        assert_eq!(said.trim(), "40 14");
+        let mut elements = 0;
+        for entry in fs::read_dir(&values).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            let expected = restored.get(&name).unwrap();
+            assert_eq!(fs::read(entry.path()).unwrap(), expected.bytes, "{name}");
+            elements += expected.values();
+        }
+        println!("i2_s file: {elements} elements compared, 0 differ");
+        assert_eq!(elements, 2 * 2 * (256 * 256 + 128 * 256) + 6 * 512 * 256);
+    }
 }
 
 #[test]

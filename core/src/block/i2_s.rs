@@ -1,4 +1,4 @@
-//! Decodes I2_S, the ternary tensors of Microsoft's BitNet files (type 36 of that fork).
+//! I2_S, the ternary tensors of Microsoft's BitNet files (type 36 of that fork).
 //!
 //! A tensor of n values has n / 4 bytes of two-bit codes, one f32 scale, and 28 unused bytes: n / 4 + 32 bytes. The
 //! bits 0, 1, 2 mean −1, 0, +1 times the scale. A byte holds four values of one group, the first in its highest bits.
@@ -62,6 +62,46 @@ pub const fn encoded_len(layout: Interleave, values: usize) -> Result<usize, Blo
     Ok(values / 4 + TAIL)
 }
 
+/// Encodes a tensor of codes, each −1, 0 or 1, with its scale: the packed codes, the scale, and 28 zero bytes. `out`
+/// holds exactly [`encoded_len`] bytes; it does not change if there is an error.
+///
+/// ```
+/// use tercet_core::block::i2_s::{Interleave, encode};
+///
+/// let mut codes = [0i8; 128];
+/// (codes[0], codes[96]) = (1, -1);
+/// let mut tensor = [0; 128 / 4 + 32];
+/// encode(Interleave::X86x128, &codes, 0.5, &mut tensor)?;
+/// assert_eq!(tensor[..2], [0b10_01_01_00, 0b01_01_01_01]);
+/// assert_eq!(tensor[32..36], 0.5f32.to_le_bytes());
+/// # Ok::<(), tercet_core::block::BlockError>(())
+/// ```
+///
+/// # Errors
+/// [`BlockError::Partial`] or [`BlockError::Length`] if the lengths do not fit; [`BlockError::Scale`] for a scale
+/// that is negative or not finite; [`BlockError::CodeRange`] with the lowest index of another code.
+pub fn encode(
+    layout: Interleave,
+    codes: &[i8],
+    scale: f32,
+    out: &mut [u8],
+) -> Result<(), BlockError> {
+    expect_len(encoded_len(layout, codes.len())?, out.len())?;
+    check_scale(scale)?;
+    if let Some(index) = codes.iter().position(|code| !(-1..=1).contains(code)) {
+        return Err(BlockError::CodeRange { index });
+    }
+    let (packed, tail) = out
+        .split_at_mut_checked(codes.len() / 4)
+        .unwrap_or_default();
+    pack(layout, codes, packed);
+    tail.fill(0);
+    if let Some(place) = tail.first_chunk_mut() {
+        *place = scale.to_le_bytes();
+    }
+    Ok(())
+}
+
 /// Writes a tensor's codes, each −1, 0 or 1, and returns its scale.
 ///
 /// ```
@@ -101,9 +141,7 @@ fn split(layout: Interleave, bytes: &[u8], values: usize) -> Result<(&[u8], f32)
     let packed = bytes.get(..values / 4).unwrap_or_default();
     let tail = bytes.get(values / 4..).and_then(<[u8]>::first_chunk);
     let scale = tail.map_or(f32::NAN, |&scale| f32::from_le_bytes(scale));
-    if !(0.0..f32::INFINITY).contains(&scale) {
-        return Err(BlockError::Scale);
-    }
+    check_scale(scale)?;
     let is_three = |byte: u8, shift: u8| (byte >> shift) & 3 == 3;
     let lane = layout.group() / 4;
     for (index, group) in packed.chunks_exact(lane).enumerate() {
@@ -118,6 +156,14 @@ fn split(layout: Interleave, bytes: &[u8], values: usize) -> Result<(&[u8], f32)
     Ok((packed, scale))
 }
 
+/// Refuses a scale that is negative or not finite.
+fn check_scale(scale: f32) -> Result<(), BlockError> {
+    match (0.0..f32::INFINITY).contains(&scale) {
+        true => Ok(()),
+        false => Err(BlockError::Scale),
+    }
+}
+
 /// Places of the four values in a byte, in order.
 const SHIFTS: [u8; 4] = [6, 4, 2, 0];
 
@@ -129,6 +175,20 @@ fn unpack<T>(layout: Interleave, packed: &[u8], out: &mut [T], value: impl Fn(i8
         for (shift, out) in SHIFTS.into_iter().zip(&mut lanes) {
             for (y, &byte) in out.iter_mut().zip(bytes) {
                 *y = value(((byte >> shift) & 3) as i8 - 1);
+            }
+        }
+    }
+}
+
+/// Packs codes that are each −1, 0 or 1.
+fn pack(layout: Interleave, codes: &[i8], packed: &mut [u8]) {
+    let lane = layout.group() / 4;
+    let mut lanes = codes.chunks_exact(lane);
+    for bytes in packed.chunks_exact_mut(lane) {
+        bytes.fill(0);
+        for (shift, codes) in SHIFTS.into_iter().zip(&mut lanes) {
+            for (byte, &code) in bytes.iter_mut().zip(codes) {
+                *byte |= (code.wrapping_add(1) as u8) << shift;
             }
         }
     }

@@ -3,7 +3,7 @@
 //! [`encode`] writes the bytes of ggml's reference quantizers if asked for its rule
 //! ([`Rule::AbsMax`](crate::quant::Rule), [`ScaleRule::Rule`](crate::quant::ScaleRule)), for every [`Format`] with an
 //! encoder and every input for which the reference is defined. Decoding returns the reference's floats, bit for bit.
-//! [`i2_s`] reads the tensors of Microsoft's BitNet files, [`bitnet_hf`] the packing of Hugging Face's.
+//! [`i2_s`] is for the tensors of Microsoft's BitNet files, [`bitnet_hf`] for the packing of Hugging Face's.
 //!
 //! Rules for inputs that the reference leaves undefined:
 //! - A NaN or an infinity is an error with its index.

@@ -37,6 +37,7 @@ mod palette;
 mod perplexity;
 mod prune;
 mod quantize;
+mod quantize_i2_s;
 mod quantize_model;
 mod search;
 #[cfg(unix)]

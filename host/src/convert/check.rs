@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tercet_core::quant::{Rule, ScaleRule};
 
+use super::i2_s;
 use super::options::{Per, QuantizeOptions, Scheme, Target, read_only};
 use crate::Error;
 use crate::tensor_file::Container;
@@ -58,10 +59,12 @@ pub(crate) fn together(options: &QuantizeOptions) -> Result<(), Error> {
     let ternary = match target {
         Target::Blocks(format) => format.is_ternary(),
         Target::Ternary | Target::Auto => true,
-        Target::Int8 | Target::BitnetHf | Target::Palette(_) => false,
+        Target::I2S | Target::Int8 | Target::BitnetHf | Target::Palette(_) => false,
     };
     let coded = matches!(target, Target::Int8 | Target::Ternary);
-    if !ternary && options.rule.is_some_and(|rule| rule != Rule::AbsMax) {
+    // The rule of I2_S is not abs-max either.
+    let own = |rule| rule == Rule::AbsMax && target != Target::I2S;
+    if !ternary && options.rule.is_some_and(|rule| !own(rule)) {
         return refuse("a ternary rule");
     }
     if !ternary && options.scale != ScaleRule::Rule {
@@ -90,10 +93,11 @@ pub(crate) fn together(options: &QuantizeOptions) -> Result<(), Error> {
     }
 }
 
-/// Returns llama.cpp's number of a file whose tensors are mostly of a format; mixtures have none.
+/// Returns llama.cpp's or bitnet.cpp's number of a file whose tensors are mostly of a format; mixtures have none.
 pub(crate) fn file_type(target: Target) -> Option<u32> {
     match target {
         Target::Blocks(format) => Some(format.gguf_file_type()),
+        Target::I2S => Some(i2_s::FILE_TYPE),
         Target::Auto | Target::Int8 | Target::Ternary | Target::BitnetHf | Target::Palette(_) => {
             None
         }

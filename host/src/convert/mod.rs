@@ -3,8 +3,8 @@
 //! # File formats
 //! The extension of the output determines its format.
 //!
-//! - `.gguf` holds the block formats (`tq1_0` to `q5_1`: [`Format::ENCODED`](tercet_core::block::Format)), each tensor
-//!   under its own name. All keys of a GGUF input are copied, including tokenizer and architecture; `general.file_type`
+//! - `.gguf` holds the block formats (`tq1_0` to `q5_1`: [`Format::ENCODED`](tercet_core::block::Format)) and `i2_s`,
+//!   each tensor under its own name. All keys of a GGUF input are copied, including tokenizer and architecture; `general.file_type`
 //!   is set to the target if GGUF has a number for it. For other inputs the file has `general.architecture = "tercet"`:
 //!   a container of tensors that every GGUF reader opens, not a model that llama.cpp runs.
 //! - `.safetensors` holds `int8`, `ternary`, `bitnet-hf` and `palette:1` to `palette:8`. A tensor `X` (usually
@@ -34,6 +34,11 @@
 //! Matrices of a bitnet have one scale each in a ternary format: values that are −s, 0 and s keep s, others use the
 //! mean magnitude. If a block of 256 does not divide their rows, they become Q2_0. (With a requested rule there is a
 //! scale per block, as everywhere.)
+//!
+//! `i2_s` is for these files only, and for bitnet.cpp on x86. Matrices get one `f32` scale by the same rule, in a `llama`
+//! too. Ternary blocks with one scale per tensor are repacked: same codes, same scale. The embedding and a separate head
+//! become f16, as bitnet.cpp's own quantizer makes them, unless they are quantized already. Matrices that bitnet.cpp
+//! would misread are refused: rows that do not divide by 128, and a number of rows that does not divide by 4.
 
 mod auto;
 mod check;
@@ -41,6 +46,7 @@ mod codec;
 mod codes;
 mod encode;
 mod group_plans;
+mod i2_s;
 pub(crate) mod importance;
 mod imported;
 mod language;
@@ -347,6 +353,7 @@ fn convert(
         }
         Action::Ternary { dtype, kept } => one_scale::ternary(source, dtype, kept, progress, sink)?,
         Action::ByteRows => one_scale::rows(source, progress, sink)?,
+        Action::I2S => i2_s::encode(source, progress, sink)?,
         Action::Packed => {
             let packed = packed::pack(source, progress, sink)?;
             let stored = job.weight_scale.stored(packed.s);
@@ -369,7 +376,9 @@ fn convert(
     let engine = match step.action {
         Action::Copy => None,
         // No step of an engine.
-        Action::Ternary { .. } | Action::ByteRows => Some(Backend::default().to_string()),
+        Action::Ternary { .. } | Action::ByteRows | Action::I2S => {
+            Some(Backend::default().to_string())
+        }
         _ => Some(worked).filter(|_| source.values() > 0),
     };
     let beside = match step.action {

@@ -41,7 +41,7 @@ pub(super) fn ternary(
         None => {
             let stats = stats::of_tensor(source)?;
             let largest = stats.abs_max();
-            match kept && has_only(source, largest)? {
+            match kept && other_than(source, largest)?.is_none() {
                 true => largest,
                 false => stats.abs_mean().unwrap_or(0.0),
             }
@@ -59,14 +59,27 @@ pub(super) fn ternary(
         scale,
         inverse,
     };
-    code(source, &coder, progress, sink)
+    code(source, &coder, !source.is_quantized(), progress, sink)
 }
 
-/// True if all values are −s, 0 and s.
-fn has_only(source: &Source<'_>, s: f32) -> Result<bool, Error> {
-    let only = |values: &[f32]| values.iter().all(|x| *x == 0.0 || x.abs() == s);
-    let all = tiles(source, 0, source.values(), only, |a, b| a && b)?;
-    Ok(all.unwrap_or(true))
+/// Returns the first value that is not −s, 0 or s, with its index.
+pub(super) fn other_than(source: &Source<'_>, s: f32) -> Result<Option<(usize, f32)>, Error> {
+    let other = |values: &[f32]| {
+        let found = values.iter().position(|x| *x != 0.0 && x.abs() != s);
+        (values.len(), found.map(|index| (index, values[index])))
+    };
+    let found = tiles(source, 0, source.values(), other, |a, b| {
+        let second = b.1.map(|(index, value)| (a.0 + index, value));
+        (a.0 + b.0, a.1.or(second))
+    })?;
+    Ok(found.and_then(|(_, other)| other))
+}
+
+/// Returns the code of a value, given 1 / scale.
+pub(super) fn digit(x: f32, inverse: f32) -> i8 {
+    let scaled = x * inverse;
+    // ½ rounds to the even 0, and all above it to 1.
+    i8::from(scaled > 0.5) - i8::from(scaled < -0.5)
 }
 
 /// Encodes a matrix as Q8_0 with one scale per row: d = f16(max |row| / 127), codes rounded half away from zero. The
@@ -81,7 +94,7 @@ pub(super) fn rows(
         cols,
         scales: row_scales(source, cols)?,
     };
-    code(source, &coder, progress, sink)
+    code(source, &coder, !source.is_quantized(), progress, sink)
 }
 
 /// A tensor in conversion by its own coder.
@@ -89,7 +102,7 @@ struct Coded<'a, 's, C> {
     source: &'a Source<'s>,
     coder: &'a C,
     flushed: u64,
-    /// `None` for a source that is itself quantized, which is no original.
+    /// `None` if nothing is measured.
     loss: Option<Loss>,
 }
 
@@ -111,9 +124,12 @@ impl<C: Coder + Send> Encoder for Coded<'_, '_, C> {
     }
 }
 
-fn code(
+/// Encodes a tensor with its own coder, and measures the loss if `measured`: not that of a source which is itself
+/// quantized, and so no original, unless its values must stay.
+pub(super) fn code(
     source: &Source<'_>,
     coder: &(impl Coder + Send),
+    measured: bool,
     progress: &dyn Progress,
     sink: &mut Sink<'_>,
 ) -> Result<Done, Error> {
@@ -121,7 +137,7 @@ fn code(
         source,
         coder,
         flushed: 0,
-        loss: (!source.is_quantized()).then(Loss::default),
+        loss: measured.then(Loss::default),
     };
     stream(source, &mut coded, progress, sink)?;
     let measures: Option<Measures> = coded.loss.and_then(|loss| loss.finish());
@@ -181,12 +197,7 @@ impl Coder for Ternary {
     }
 
     fn encode(&self, first: usize, values: &[f32], out: &mut [u8]) -> Result<u64, String> {
-        let code = |x: &f32| {
-            let scaled = x * self.inverse;
-            // ½ rounds to the even 0, and all above it to 1.
-            i8::from(scaled > 0.5) - i8::from(scaled < -0.5)
-        };
-        let codes: Vec<i8> = values.iter().map(code).collect();
+        let codes: Vec<i8> = values.iter().map(|&x| digit(x, self.inverse)).collect();
         if let DType::Block(format) = self.dtype {
             let bytes = ternary_blocks(format, &codes, self.scale).map_err(|e| e.to_string())?;
             out.copy_from_slice(&bytes);

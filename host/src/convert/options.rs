@@ -19,6 +19,8 @@ pub use tercet_core::quant::calibrate::Scheme;
 pub enum Target {
     /// GGUF blocks of a format that has an encoder ([`Format::can_encode`]).
     Blocks(Format),
+    /// Microsoft's I2_S for bitnet.cpp on x86, in GGUF: ternary codes with one `f32` scale per matrix of a language model.
+    I2S,
     /// int8 codes with `f32` scales, in safetensors.
     Int8,
     /// int8 codes −1, 0, +1 with `f32` scales, in safetensors.
@@ -33,17 +35,18 @@ pub enum Target {
 
 impl Target {
     /// Every target, in the order of help texts. Block formats that can only be read are not targets.
-    pub const ALL: [Self; Format::ENCODED.len() + Width::ALL.len() + 4] = {
-        let mut all = [Self::Auto; Format::ENCODED.len() + Width::ALL.len() + 4];
+    pub const ALL: [Self; Format::ENCODED.len() + Width::ALL.len() + 5] = {
+        let mut all = [Self::Auto; Format::ENCODED.len() + Width::ALL.len() + 5];
         let mut next = 0;
         while next < Format::ENCODED.len() {
             all[next] = Self::Blocks(Format::ENCODED[next]);
             next += 1;
         }
-        all[next] = Self::Int8;
-        all[next + 1] = Self::Ternary;
-        all[next + 2] = Self::BitnetHf;
-        next += 3;
+        all[next] = Self::I2S;
+        all[next + 1] = Self::Int8;
+        all[next + 2] = Self::Ternary;
+        all[next + 3] = Self::BitnetHf;
+        next += 4;
         let mut width = 0;
         while width < Width::ALL.len() {
             all[next + width] = Self::Palette(Width::ALL[width]);
@@ -57,6 +60,7 @@ impl Target {
     pub fn name(self) -> &'static str {
         match self {
             Self::Blocks(format) => format.name(),
+            Self::I2S => "i2_s",
             Self::Int8 => "int8",
             Self::Ternary => "ternary",
             Self::BitnetHf => "bitnet-hf",

@@ -7,7 +7,8 @@ use tercet_core::palette::IndexMatrix;
 use tercet_core::quant::{Groups, Method, Rule, int8};
 
 use super::codec::Codec;
-use super::language::Language;
+use super::i2_s;
+use super::language::{self, Language};
 use super::options::{DequantizeOptions, Per, QuantizeOptions, Scheme, Target};
 use super::select::Selection;
 use crate::dtype::DType;
@@ -47,6 +48,8 @@ pub(crate) enum Action {
     },
     /// Q8_0 with one scale per row.
     ByteRows,
+    /// I2_S: −1, 0 and 1 with one scale for the tensor.
+    I2S,
     /// Hugging Face BitNet.
     Packed,
     /// Indices, codebooks, scales and the shape.
@@ -60,6 +63,7 @@ impl Action {
             Self::Stream(codec) => Some(codec.dtype()),
             Self::Ternary { dtype, .. } => Some(dtype),
             Self::ByteRows => Some(DType::Block(Format::Q8_0)),
+            Self::I2S => Some(DType::I2S),
             _ => None,
         }
     }
@@ -90,6 +94,7 @@ impl Conversion<'_> {
                 let bytes = values / len as u64 * size as u64;
                 vec![part("", shape, dtype, bytes)]
             }
+            Action::I2S => vec![part("", shape, DType::I2S, i2_s::bytes(values))],
             Action::Codes { groups, affine, .. } => {
                 let scales = scale_shape(&shape, groups);
                 let mut parts = vec![
@@ -130,7 +135,8 @@ impl Conversion<'_> {
             Action::Copy
             | Action::Stream(Codec::Floats(_))
             | Action::Ternary { .. }
-            | Action::ByteRows => 0,
+            | Action::ByteRows
+            | Action::I2S => 0,
             _ => self.source.values() as u64,
         }
     }
@@ -139,7 +145,7 @@ impl Conversion<'_> {
     pub(crate) fn type_name(&self) -> String {
         match self.action {
             Action::Copy => self.source.type_name(),
-            Action::Stream(_) | Action::Ternary { .. } | Action::ByteRows => {
+            Action::Stream(_) | Action::Ternary { .. } | Action::ByteRows | Action::I2S => {
                 let dtype = self.action.dtype().unwrap_or(self.source.tensor.dtype);
                 dtype.name().into_owned()
             }
@@ -198,16 +204,22 @@ pub(crate) fn plan<'a>(
 ) -> Result<Vec<Conversion<'a>>, Error> {
     let selection = Selection::new(model, options)?;
     let language = Language::of(model);
+    let to_i2_s = options.target == Target::I2S;
+    if to_i2_s && language.is_none() {
+        let reason = "i2_s is for bitnet.cpp, which runs language models in GGUF files of the architecture llama, bitnet, \
+                      bitnet-b1.58 or bitnet-25";
+        return Err(Error::unsupported(model.path(), reason));
+    }
     let mut steps = Vec::new();
     for tensor in model.tensors() {
         let source = Source::new(model, tensor)?;
         let refusal = if is_sidecar(model, tensor.name) {
             Some("belongs to a quantized tensor".to_owned())
-        } else if source.is_quantized() {
+        } else if source.is_quantized() && !(to_i2_s && language::is_repacked(&tensor)) {
             Some("quantized already".to_owned())
         } else if matches!(tensor.dtype, DType::Ggml(_)) {
             Some(format!("{} is carried, not decoded", tensor.dtype.name()))
-        } else if !tensor.dtype.is_float() {
+        } else if !tensor.dtype.is_float() && !source.is_quantized() {
             Some(format!("{} is not a float type", tensor.dtype.name()))
         } else if tensor.values() == 0 {
             Some("holds no values".to_owned())
@@ -223,6 +235,9 @@ pub(crate) fn plan<'a>(
                 _ => quantized(model.path(), &source, options)?,
             },
         };
+        if to_i2_s && action == Action::Copy {
+            language::check_copied(model.path(), &tensor)?;
+        }
         steps.push(Conversion {
             source,
             action,
@@ -244,6 +259,7 @@ fn quantized(
     let into = |format| Ok(fallback(format, tensor, options));
     match options.target {
         Target::Blocks(format) => into(format),
+        Target::I2S => language::i2_s_action(path, tensor),
         Target::Auto => into(Format::Tq2_0),
         Target::Int8 | Target::Ternary => {
             let ternary = options.target == Target::Ternary;

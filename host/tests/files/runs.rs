@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use half::f16;
+use half::{bf16, f16};
 use safetensors::Dtype;
 use tercet_host::convert::TensorReport;
 use tercet_host::parallel::Threads;
@@ -74,6 +74,13 @@ pub fn floats(model: &TensorFile, name: &str) -> Vec<f32> {
             .0
             .iter()
             .map(|&b| f16::from_le_bytes(b).to_f32())
+            .collect(),
+        DType::Bf16 => tensor
+            .bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&b| bf16::from_le_bytes(b).to_f32())
             .collect(),
         other => panic!("{name} is {}", other.name()),
     }

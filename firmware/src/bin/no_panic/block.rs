@@ -22,6 +22,7 @@ reach! {
     i2_s::Interleave::name,
     i2_s::Interleave::from_name,
     i2_s::encoded_len,
+    i2_s::encode,
     i2_s::codes,
     i2_s::decode,
     Format::len,

@@ -31,9 +31,10 @@ Examples:
   tercet quantize model.safetensors -o small.safetensors --to palette:3 --importance squares.safetensors
   tercet quantize weights.npy -o weights.gguf --to q4_0 --json
   tercet quantize model.safetensors -o model.gguf --to tq2_0 --backend cuda
+  tercet quantize trained.gguf -o bitnet.gguf --to i2_s                          for bitnet.cpp
   tercet quantize llama.gguf -o llama-q4.gguf --to q4_0 --perplexity book.txt    with its perplexity
 
-GGUF formats (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, auto. q4_k and q6_k can be read \
+GGUF formats (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, i2_s, auto. q4_k and q6_k can be read \
 (tercet dequantize) but not written.
 
 Safetensors formats (OUT ends in .safetensors): int8 and ternary (one byte per code), bitnet-hf (four codes per \
@@ -55,9 +56,14 @@ with one scale per row. In ternary formats each matrix of a bitnet gets one scal
 if all values are -s, 0 and s, else their mean magnitude. --perplexity scores a text with the model before and \
 after, as tercet perplexity does.
 
+i2_s makes such a file for bitnet.cpp on x86 processors (the layout x86-128). Each matrix gets one scale by the same \
+rule. Matrices in ternary blocks with one scale, as tercet train writes them, keep their codes and their scale. The \
+embedding and a separate head become f16 unless they are quantized already. Matrices that bitnet.cpp would misread \
+are refused. tercet and llama.cpp do not run the file.
+
 With --backend cuda the device quantizes and encodes, and the processor reads, writes and measures. The file is the \
 same, byte for byte. The processor takes over what does not fit in device memory, and the report says so. Only the \
-processor makes bitnet-hf.
+processor makes bitnet-hf and i2_s.
 
 JSON (--json): tensors[] (name, shape, from, to, engine (null where copied), bits_per_weight, relative_error, \
 sqnr_db, flushed, beside[] (format, bits_per_weight, relative_error), note), bytes_before, bytes_after, \
@@ -154,6 +160,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         force: arguments.force,
         ..QuantizeOptions::new(arguments.to)
     };
+    if arguments.perplexity.is_some() && arguments.to == Target::I2S {
+        return Err(Failure::usage(
+            "--perplexity: tercet does not run i2_s, only bitnet.cpp does; leave it out",
+        ));
+    }
     let mut engine = arguments.engine.open_on(arguments.devices)?;
     let model = TensorFile::open(&arguments.input)?;
     if engine.is_device() && matches!(coded_values(&model, &options), Ok(0)) {

@@ -42,5 +42,8 @@ pub(crate) fn weight_scale() -> impl TypedValueParser<Value = WeightScale> {
 }
 
 fn i2_s() -> impl TypedValueParser<Value = Interleave> {
-    words(&[("x86", Interleave::X86x128), ("arm", Interleave::Arm64)])
+    const X86: Interleave = Interleave::X86x128;
+    const ARM: Interleave = Interleave::Arm64;
+    const LAYOUTS: &[(&str, Interleave)] = &[(X86.name(), X86), (ARM.name(), ARM)];
+    words(LAYOUTS)
 }
