@@ -42,14 +42,14 @@ impl fmt::Debug for Case {
 /// A [`Case`] that is not built yet: its input may take hundreds of MB.
 pub struct Entry {
     /// Its area, with the name of a module of the crates: `quantize`, `block`, `linear`, `palette`, `cluster`,
-    /// `search`, `convert`.
+    /// `search`, `convert`, `model`, `attention`.
     pub area: &'static str,
     /// The operation.
     pub operation: String,
     /// The size of its input, in words.
     pub size: String,
     /// The same in numbers: values; rows and columns; rows, columns and vectors; points, coordinates and clusters;
-    /// rows, coordinates and queries.
+    /// rows, coordinates and queries; weights in layers and tokens; positions and values of their keys.
     pub shape: Vec<usize>,
     make: Box<dyn Fn() -> (LeastWork, Box<dyn Operation>)>,
 }

@@ -5,8 +5,8 @@ use tercet_core::linear::Layout;
 
 use super::case::Entry;
 use super::entries::{
-    blocks, convert, int8_searches, matmat, matvec, matvecs, nearest, palettes, quantizers,
-    searches, seed, step,
+    attentions, blocks, convert, int8_searches, matmat, matvec, matvecs, models, nearest, palettes,
+    quantizers, searches, seed, step,
 };
 use super::operation::search::TOP;
 
@@ -18,6 +18,9 @@ const DIM: usize = 256;
 const POINT: usize = 64;
 /// Queries that are searched together.
 const QUERIES: usize = 64;
+
+/// Positions that are attended to.
+const POSITIONS: usize = 4096;
 
 const MI: usize = 1 << 20;
 
@@ -34,6 +37,11 @@ pub fn catalogue(size: Option<usize>) -> impl Iterator<Item = Entry> {
         .chain(clusters(size))
         .chain(rows_to_search(size))
         .chain(over(&[16 * MI]).flat_map(|values| convert(values / COLS, COLS)))
+        .chain(models(size))
+        .chain(attentions(
+            size.map_or(POSITIONS, positions),
+            size.is_none(),
+        ))
 }
 
 /// Returns the given sizes, or the requested one in whole rows of [`COLS`].
@@ -42,6 +50,11 @@ fn sizes(size: Option<usize>, otherwise: &[usize]) -> Vec<usize> {
         Some(size) => vec![size.next_multiple_of(8 * COLS).max(8 * COLS)],
         None => otherwise.to_vec(),
     }
+}
+
+/// Returns the positions of a small cache with about so many values of keys and values.
+fn positions(size: usize) -> usize {
+    (size / 256).clamp(64, POSITIONS)
 }
 
 /// Lists layers of other shapes, and with many vectors.

@@ -6,16 +6,19 @@
 use half::{bf16, f16};
 use tercet_core::block::Format;
 use tercet_core::linear::Layout;
+use tercet_core::model::CacheType;
 use tercet_core::quant::{Groups, Method, Rule};
 use tercet_core::search::MetricKind;
 
 use super::case::Entry;
 use super::operation::activations::NormQuantize;
+use super::operation::attention::{Attention, Sizes};
 use super::operation::blocks::{Decode, Dot, Encode};
 use super::operation::cluster::{Lloyd, Nearest, STEPS, Seed, Shape};
 use super::operation::compare::Compare;
 use super::operation::convert::Convert;
 use super::operation::linear::Product;
+use super::operation::model::{Model, Part};
 use super::operation::palette::{Coded, PaletteStep};
 use super::operation::quantize::{
     Calibrate, Dequantize, DequantizeFp8, METHODS, Mean, Quantize, QuantizeFp8, ROW, halves,
@@ -23,6 +26,7 @@ use super::operation::quantize::{
 pub use super::operation::search::TOP;
 use super::operation::search::{Search, Storage};
 use crate::convert::Target;
+use crate::language::{Architecture, Extras, Parameters, Role};
 
 /// Lists the operations on a tensor of so many values, a multiple of 1024, which is a row.
 pub fn quantizers(values: usize) -> impl Iterator<Item = Entry> {
@@ -235,6 +239,96 @@ pub fn convert(rows: usize, cols: usize) -> impl Iterator<Item = Entry> {
         let name = format!("convert to {target}");
         Entry::new("convert", name, &[rows, cols], move || {
             Convert::new(target, rows, cols)
+        })
+    })
+}
+
+/// The shape of BitNet b1.58 2B-4T, with so many of its 30 layers.
+const fn b1_58_2b(layers: u32) -> Parameters {
+    Parameters {
+        architecture: Architecture::Bitnet,
+        context_length: 4096,
+        embedding_length: 2560,
+        block_count: layers,
+        feed_forward_length: 6912,
+        head_count: 20,
+        head_count_kv: 5,
+        head_length: 128,
+        vocab_size: 128_256,
+        rms_epsilon: 1e-5,
+        rope_base: 500_000.0,
+        rope_factor: None,
+    }
+}
+
+/// Returns the shape of a small model, with layers of about so many weights in all.
+fn small(weights: usize) -> Parameters {
+    let one = Parameters {
+        embedding_length: 256,
+        block_count: 1,
+        feed_forward_length: 512,
+        head_count: 4,
+        head_count_kv: 2,
+        head_length: 64,
+        vocab_size: 512,
+        ..b1_58_2b(1)
+    };
+    let layers = weights.div_ceil(in_layers(&one)).max(1);
+    Parameters {
+        block_count: u32::try_from(layers).unwrap_or(u32::MAX),
+        ..one
+    }
+}
+
+/// Returns the number of weights of a model's layers.
+fn in_layers(parameters: &Parameters) -> usize {
+    let slots = parameters.tensors(Extras::default());
+    let matrices = slots.iter().filter(|slot| slot.role == Role::Matrix);
+    matrices.map(|slot| slot.values()).sum()
+}
+
+/// Lists a ternary language model's prompt, its next token, and the next token of each of 16 texts, in models of random
+/// weights: with about so many in the layers, or layers of BitNet b1.58 2B-4T, of which a token reads 6 from memory and a
+/// prompt passes 1; the head is whole.
+pub fn models(weights: Option<usize>) -> impl Iterator<Item = Entry> {
+    let shape = move |layers| weights.map_or(b1_58_2b(layers), small);
+    let prompt = if weights.is_some() { 16 } else { 128 };
+    [
+        ("model prompt tq2_0", 1, prompt, Part::Prompt(prompt)),
+        ("model decode tq2_0", 6, 1, Part::Decode(1)),
+        ("model decode tq2_0 of 16 texts", 6, 16, Part::Decode(16)),
+    ]
+    .into_iter()
+    .map(move |(name, layers, tokens, part)| {
+        let parameters = shape(layers);
+        Entry::new(
+            "model",
+            name,
+            &[in_layers(&parameters), tokens],
+            move || Model::new(parameters, part),
+        )
+    })
+}
+
+/// Lists attention of one token, over so many positions of a cache of each type that has its own kernels: one layer with
+/// heads as in a small model, or 30 as in BitNet b1.58 2B-4T. The time is a layer's.
+pub fn attentions(positions: usize, large: bool) -> impl Iterator<Item = Entry> {
+    let sizes = Sizes {
+        positions,
+        layers: if large { 30 } else { 1 },
+        group: if large { 4 } else { 2 },
+        kv_heads: if large { 5 } else { 2 },
+        head: if large { 128 } else { 64 },
+    };
+    let kinds = [
+        ("attention int8", CacheType::Int8),
+        ("attention int16-8", CacheType::Int16Int8),
+        ("attention int16", CacheType::Int16),
+    ];
+    kinds.into_iter().map(move |(name, kind)| {
+        let width = sizes.kv_heads * sizes.head;
+        Entry::new("attention", name, &[positions, width], move || {
+            Attention::new(kind, sizes)
         })
     })
 }

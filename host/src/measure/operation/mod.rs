@@ -7,11 +7,13 @@ use super::contender::Contender;
 use super::task::Task;
 
 pub(super) mod activations;
+pub(super) mod attention;
 pub(super) mod blocks;
 pub(super) mod cluster;
 pub(super) mod compare;
 pub(super) mod convert;
 pub(super) mod linear;
+pub(super) mod model;
 pub(super) mod palette;
 pub(super) mod quantize;
 pub(super) mod search;
