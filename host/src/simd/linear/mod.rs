@@ -20,7 +20,7 @@ pub(in crate::simd) use halves::HalfRows;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 pub(in crate::simd) use tiles::word;
 pub(in crate::simd) use tiles::{
-    Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack,
+    Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add,
 };
 pub(crate) use tiles::{PanelSums, Panels, ROWS, Strips};
 

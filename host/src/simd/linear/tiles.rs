@@ -167,18 +167,6 @@ impl Multiply {
     }
 }
 
-/// Packs half a panel, word by word; see [`Tiles`].
-#[inline(always)]
-pub(in crate::simd) fn pack(codes: &[u8], panel: &mut [Group], second: bool) {
-    let stride = codes.len() / HALF;
-    let first = if second { HALF } else { 0 };
-    for (row, codes) in codes.chunks_exact(stride).enumerate() {
-        for (group, &four) in panel.iter_mut().zip(codes.as_chunks::<4>().0) {
-            group.0[first + row] = four;
-        }
-    }
-}
-
 /// Adds (sum − less) · scale; see [`Tiles`].
 #[inline(always)]
 pub(in crate::simd) fn add(

@@ -29,10 +29,55 @@ pub(in crate::simd) fn add(
     linear::add(sums, less, scales, totals);
 }
 
-/// As the function of the same name, compiled for the set.
-#[target_feature(enable = "avx2,bmi1,bmi2")]
+/// Transposes eight rows of 32 codes at a time, in words of four.
+#[target_feature(enable = "avx2")]
 pub(in crate::simd) fn pack(codes: &[u8], panel: &mut [Group], second: bool) {
-    linear::pack(codes, panel, second);
+    let stride = codes.len() / 16;
+    assert!(stride.is_multiple_of(64) && panel.len() <= stride / 4);
+    for (at, groups) in panel.chunks_mut(8).enumerate() {
+        for half in 0..2 {
+            let mut rows = [_mm256_setzero_si256(); 8];
+            for (number, row) in rows.iter_mut().enumerate() {
+                let start = (8 * half + number) * stride + 32 * at;
+                // SAFETY: a row is whole vectors, of which each eight groups take one.
+                *row = unsafe { _mm256_loadu_si256(codes.as_ptr().add(start).cast()) };
+            }
+            let columns = transpose(rows);
+            for (group, column) in groups.iter_mut().zip(columns) {
+                let eight = &mut group.0[if second { 16 } else { 0 } + 8 * half..][..8];
+                // SAFETY: eight words fit there.
+                unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), column) };
+            }
+        }
+    }
+}
+
+/// Word c of row r becomes word r of row c.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
+    // fours[4·q + c]: word c of each 128 bits, of rows 4·q to 4·q + 3.
+    let mut fours = rows;
+    for q in 0..2 {
+        let [a, b, c, d] = [
+            rows[4 * q],
+            rows[4 * q + 1],
+            rows[4 * q + 2],
+            rows[4 * q + 3],
+        ];
+        let (low, high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+        let (next_low, next_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+        fours[4 * q] = _mm256_unpacklo_epi64(low, next_low);
+        fours[4 * q + 1] = _mm256_unpackhi_epi64(low, next_low);
+        fours[4 * q + 2] = _mm256_unpacklo_epi64(high, next_high);
+        fours[4 * q + 3] = _mm256_unpackhi_epi64(high, next_high);
+    }
+    let mut columns = fours;
+    for c in 0..4 {
+        columns[c] = _mm256_permute2x128_si256::<0x20>(fours[c], fours[4 + c]);
+        columns[4 + c] = _mm256_permute2x128_si256::<0x31>(fours[c], fours[4 + c]);
+    }
+    columns
 }
 
 /// Adds Σ code · activation for codes of 0 to 255, modulo 2³²: even and odd columns widened to 16 bits.

@@ -18,9 +18,14 @@ pub(in crate::simd) fn unpack(
     linear::unpack(layout, bytes, cols, out, stride);
 }
 
-/// As the function of the same name.
+/// Packs sixteen rows word by word.
 pub(in crate::simd) fn pack(codes: &[u8], panel: &mut [Group], second: bool) {
-    linear::pack(codes, panel, second);
+    let first = if second { 16 } else { 0 };
+    for (row, codes) in codes.chunks_exact(codes.len() / 16).enumerate() {
+        for (group, &four) in panel.iter_mut().zip(codes.as_chunks::<4>().0) {
+            group.0[first + row] = four;
+        }
+    }
 }
 
 /// As the function of the same name.
