@@ -232,7 +232,7 @@ fn extremes_do_not_overflow() {
     for layout in Layout::ALL {
         for weights in VALUES {
             for x in VALUES {
-                check(layout, (9, near(layout, 700), 6), [weights, x], 3);
+                check(layout, (9, near(layout, 1400), 6), [weights, x], 3);
             }
         }
     }

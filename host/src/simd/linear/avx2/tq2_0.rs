@@ -1,13 +1,17 @@
 //! TQ2_0 in place. Bits 2·n and 2·n + 1 of byte 32·h + m of a block are the code plus 1 of value 128·h + 32·n + m, so a
 //! vector of activations is multiplied with a field of a half's bytes.
 //!
-//! A 16-bit lane adds up eight of `vpmaddubsw`'s sums, at most 8·2·3·127 = 6,096, before it is widened.
+//! A 16-bit lane adds up eight of `vpmaddubsw`'s sums in a block, at most 8·2·3·127 = 6,096.
+//!
+//! The blocks of a BitNet's matrix have one scale. Such rows are added up as a whole and scaled once: the same integer,
+//! since Σ dot · scale = scale · Σ dot.
 
 use std::arch::x86_64::*;
 
 use super::total;
 use crate::simd::blocks::codes;
-use crate::simd::linear::{Activations, Start};
+use crate::simd::linear::{Activations, Line, Start};
+use crate::simd::stores::Ahead;
 use tercet_core::block::Format;
 
 /// Bytes of a block.
@@ -26,36 +30,87 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
         }));
 }
 
+/// Blocks whose sums fit a 16-bit lane: 5 · 6,096 = 30,480.
+const NARROW: usize = 5;
+
 /// Processes row after row, in place.
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     let row_bytes = x.len / VALUES * BLOCK;
     assert!(bytes.len() == out.len() * row_bytes);
     let lines = x.lines.as_chunks::<4>().0;
+    // Within 65,536 · 3 · 127, as a row's sums are.
+    let less: i32 = x.start.iter().map(|start| start.0[0]).sum();
+    // Until a row has several scales.
+    let mut have_one = true;
     for (row, out) in bytes.chunks_exact(row_bytes).zip(out) {
         let blocks = row.as_chunks::<BLOCK>().0;
+        if have_one {
+            let dot = i64::from(whole(blocks, lines) + less);
+            if let Some(scale) = one_scale(blocks) {
+                *out = dot * scale;
+                continue;
+            }
+            have_one = false;
+        }
         *out = 0;
         for ((block, lines), start) in blocks.iter().zip(lines).zip(&x.start) {
-            let mut sum = _mm256_setzero_si256();
-            for half in 0..2 {
-                // SAFETY: 32 bytes lie there.
-                let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().add(32 * half).cast()) };
-                let fields = [
-                    bytes,
-                    _mm256_srli_epi16::<2>(bytes),
-                    _mm256_srli_epi16::<4>(bytes),
-                    _mm256_srli_epi16::<6>(bytes),
-                ];
-                for (n, field) in fields.into_iter().enumerate() {
-                    let codes = _mm256_and_si256(field, _mm256_set1_epi8(3));
-                    let line = &lines[2 * half + n / 2].0;
-                    // SAFETY: half a line is 32 activations.
-                    let x = unsafe { _mm256_load_si256(line.as_ptr().add(n % 2 * 32).cast()) };
-                    sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes, x));
-                }
-            }
+            let sum = add(_mm256_setzero_si256(), block, lines);
             let dot = total(_mm256_madd_epi16(sum, _mm256_set1_epi16(1))) + start.0[0];
             *out += i64::from(dot) * codes::fixed(Format::Tq2_0.scale(block));
         }
     }
+}
+
+/// Returns the scale of all blocks, if they have the same.
+#[inline]
+fn one_scale(blocks: &[[u8; BLOCK]]) -> Option<i64> {
+    let first = blocks.first()?;
+    let scale = |block: &[u8; BLOCK]| [block[BLOCK - 2], block[BLOCK - 1]];
+    // Without an early end, which would be a branch for each block.
+    let alike = blocks
+        .iter()
+        .fold(true, |alike, block| alike & (scale(block) == scale(first)));
+    alike.then(|| codes::fixed(Format::Tq2_0.scale(first)))
+}
+
+/// Returns Σ (code + 1) · x of a row.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn whole(blocks: &[[u8; BLOCK]], lines: &[[Line; 4]]) -> i32 {
+    let mut wide = _mm256_setzero_si256();
+    for (blocks, lines) in blocks.chunks(NARROW).zip(lines.chunks(NARROW)) {
+        let mut sum = _mm256_setzero_si256();
+        for (block, lines) in blocks.iter().zip(lines) {
+            Ahead::STREAM.ask(block.as_ptr());
+            sum = add(sum, block, lines);
+        }
+        let four = _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
+        wide = _mm256_add_epi32(wide, four);
+    }
+    total(wide)
+}
+
+/// Adds Σ (code + 1) · x of a block, in 16-bit lanes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add(mut sum: __m256i, block: &[u8; BLOCK], lines: &[Line; 4]) -> __m256i {
+    for half in 0..2 {
+        // SAFETY: 32 bytes lie there.
+        let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().add(32 * half).cast()) };
+        let fields = [
+            bytes,
+            _mm256_srli_epi16::<2>(bytes),
+            _mm256_srli_epi16::<4>(bytes),
+            _mm256_srli_epi16::<6>(bytes),
+        ];
+        for (n, field) in fields.into_iter().enumerate() {
+            let codes = _mm256_and_si256(field, _mm256_set1_epi8(3));
+            let line = &lines[2 * half + n / 2].0;
+            // SAFETY: half a line is 32 activations.
+            let x = unsafe { _mm256_load_si256(line.as_ptr().add(n % 2 * 32).cast()) };
+            sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes, x));
+        }
+    }
+    sum
 }
