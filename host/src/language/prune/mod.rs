@@ -41,8 +41,8 @@ pub struct PruneOptions {
     pub heads: Option<usize>,
     /// Number of feed-forward channels that every layer keeps.
     pub feed_forward: Option<usize>,
-    /// Share of each row of the layers' matrices that is zero afterwards, rounded down to whole weights; above 0 and
-    /// below 1.
+    /// Share of each row of the layers' matrices that is zero afterwards at least, rounded down to whole weights; above
+    /// 0 and below 1.
     pub sparsity: Option<f64>,
     /// A file with the sums of squares of every matrix' inputs, as [`Inputs::write`](super::Inputs::write) and
     /// llama-imatrix write it. Needed for heads and channels.
