@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# README.md's table of targets: the digests are as many as are committed, and the flash of one call is what a program that depends on the packaged crate takes. TERCET_OVERWRITE=1 renews the table.
+# README.md's table of targets: the digests are as many as are committed, and the flash of one call is what a program that depends on the crate takes, whose package is these sources. TERCET_OVERWRITE=1 renews the table.
 . .ci/lib.sh
 shopt -s inherit_errexit
 
@@ -27,21 +27,25 @@ for crate in "$packages"/package/*.crate; do
     fi
     echo "$name: $bytes bytes packed"
 done
-# The folder, not the packed file beside it.
+# The package of core is the sources that boards compile and the flash is measured of, and compiles as what it is to others.
 core=$(basename "$packages"/package/tercet-core-*.crate .crate)
 core=$packages/$core
+for source in src build.rs; do
+    diff -r "$core/$source" "core/$source"
+done
+dependent "$core" thumbv6m-none-eabi check -q --release
+grep -qF "/$core/src/lib.rs" target/cross/thumbv6m-none-eabi/release/deps/tercet_core-*.d
 
-# flash TARGET: bytes of code and constants of .ci/dependent's one call.
+# flash TARGET: bytes of code and constants of .ci/dependent's one call. Core has the features that boards compile it with, for all but
+# their programs; a program takes nothing of what it does not call.
 flash() {
-    local target=$1 extension=
+    local target=$1 features=conformance,critical-section,defmt,portable-atomic
     if [[ $target == thumbv8m.main-none-eabihf ]]; then
         # As firmware/boards/an505.toml.
         export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=-Ctarget-cpu=cortex-m33"
-        extension=dsp
+        features+=,dsp
     fi
-    dependent "$core" "$target" build -q --release --bin reference --features "$extension" >&2
-    # By its dep-info: the sources were the package's.
-    grep -qF "/$core/src/lib.rs" "target/cross/$target"/release/deps/tercet_core-*.d
+    dependent core "$target" build -q --release --bin reference --features $features >&2
     local total=0 name kind size flags
     while read -r name kind _ _ size _ flags _; do
         if [[ $kind == PROGBITS && $flags == *A* && $name != .eh_frame* ]]; then
