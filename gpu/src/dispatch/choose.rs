@@ -49,7 +49,10 @@ pub enum Exclusion {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Candidate {
     pub(super) engine: Engine,
+    /// Of the whole call.
     pub(super) prediction: Option<Prediction>,
+    /// Of its first phase and of the second, if it has two.
+    pub(super) phases: Option<[Prediction; 2]>,
     pub(super) out: Option<Exclusion>,
 }
 
@@ -108,11 +111,19 @@ impl ChoiceContext<'_> {
         let logs = Logs::of(job);
         let mut candidates = Engine::ORDER.map(|engine| {
             let cost = self.costs.get(job.operation, engine);
-            let prediction = cost.map(|cost| cost.predict_with(job, &logs));
+            let mut prediction = cost.map(|cost| cost.predict_with(job, &logs));
+            let mut phases = None;
+            if let Some(before) = &job.before {
+                let cost = self.costs.get(before.operation, engine);
+                let first = cost.map(|cost| cost.predict(&before.job(job.place)));
+                phases = first.zip(prediction).map(|(first, own)| [first, own]);
+                prediction = phases.map(|[first, own]| first.then(&own));
+            }
             let out = self.out(job, engine, prediction.is_some());
             Candidate {
                 engine,
                 prediction,
+                phases,
                 out,
             }
         });

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::choose::{Exclusion, OPENING, Ranking};
+use super::choose::{Candidate, Exclusion, OPENING, Ranking};
 use super::{Bound, Engine, Job, Prediction};
 
 /// An explained choice.
@@ -41,6 +41,13 @@ pub struct Reason {
     pub seconds: Option<f64>,
     /// The largest part of that.
     pub bound: Option<Bound>,
+    /// The same of both phases of a call with two ([`Job::before`]), in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phases: Option<[Prediction; 2]>,
+    /// For a call that repeats its job: in how many times the engine would take less than the chosen one, if it needs more
+    /// than the call has. That takes a first phase, or a device that is opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pays_from: Option<u64>,
     /// Why it was chosen, or was not.
     pub why: String,
 }
@@ -54,6 +61,8 @@ impl Explanation {
             .fold(f64::INFINITY, f64::min);
         let chosen = ranking.chosen;
         let of_chosen = chosen.and_then(|engine| ranking.predicted(engine));
+        let taking =
+            chosen.and_then(|engine| ranking.candidates.iter().find(|it| it.engine == engine));
         let mut candidates: Vec<Reason> = (ranking.candidates.iter())
             .map(|candidate| {
                 // A device that is not there takes no time.
@@ -61,16 +70,22 @@ impl Explanation {
                 let prediction = candidate.prediction.filter(|_| there);
                 let seconds = prediction.map(|it| it.total());
                 let taken = Some(candidate.engine) == chosen;
-                let why = match candidate.out {
+                let mut why = match candidate.out {
                     _ if taken => won(seconds, best, tolerance),
                     Some(out) => lost_by(out, told.missing),
                     None => lost(prediction, of_chosen, tolerance),
                 };
+                let pays_from = taking.and_then(|taking| pays_from(job, candidate, taking));
+                if let Some(times) = pays_from {
+                    why += &format!("; pays from {times} {} on", job.unit);
+                }
                 Reason {
                     engine: candidate.engine,
                     prediction,
                     seconds,
                     bound: prediction.map(|it| it.bound()),
+                    phases: candidate.phases.filter(|_| there),
+                    pays_from,
                     why,
                 }
             })
@@ -88,6 +103,29 @@ impl Explanation {
             backend: told.backend,
         }
     }
+}
+
+/// Returns in how many times of the job a candidate would take less than the chosen one, if these are more than the job
+/// has.
+fn pays_from(job: &Job, candidate: &Candidate, chosen: &Candidate) -> Option<u64> {
+    let opening = match candidate.out {
+        None => 0.0,
+        Some(Exclusion::Unopened(_)) => OPENING,
+        Some(_) => return None,
+    };
+    // Seconds at the beginning, and for each of the times.
+    let line = |it: &Candidate| {
+        let whole = it.prediction?;
+        let [first, own] = it.phases.unwrap_or([Prediction::default(), whole]);
+        (job.times > 0).then(|| (first.total(), own.total() / job.times as f64))
+    };
+    let ((begin, each), (least, taken)) = (line(candidate)?, line(chosen)?);
+    if each >= taken {
+        return None;
+    }
+    let times = ((begin + opening - least) / (taken - each)).ceil();
+    // Nobody has a use for more.
+    (times > job.times as f64 && times < 1e9).then_some(times as u64)
 }
 
 fn won(seconds: Option<f64>, best: f64, tolerance: f64) -> String {
@@ -161,32 +199,45 @@ pub(super) fn time(seconds: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A line with the job, and an aligned table.
+/// Writes the amounts of a job.
+fn write_job(f: &mut fmt::Formatter<'_>, job: &Job) -> fmt::Result {
+    let Job {
+        operation,
+        elements,
+        work,
+        items,
+        held,
+        times,
+        unit,
+        ..
+    } = job;
+    let bytes = job.bytes();
+    write!(
+        f,
+        "{operation}: {elements} elements, {bytes} bytes, {work} steps"
+    )?;
+    if *items > 0 {
+        write!(f, ", {items} items")?;
+    }
+    if *held > 0 {
+        write!(f, ", {held} bytes on the device")?;
+    }
+    if *times != 1 {
+        write!(f, ", {times} {unit}")?;
+    }
+    Ok(())
+}
+
+/// A line with the job, after one with what it does first, and an aligned table.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Job {
-            operation,
-            elements,
-            work,
-            items,
-            held,
-            times,
-            ..
-        } = self.job;
-        let bytes = self.job.bytes();
-        write!(
-            f,
-            "{operation}: {elements} elements, {bytes} bytes, {work} steps"
-        )?;
-        if items > 0 {
-            write!(f, ", {items} items")?;
+        let before = self.job.before.map(|before| before.job(self.job.place));
+        if let Some(before) = &before {
+            f.write_str("first ")?;
+            write_job(f, before)?;
+            f.write_str("\nthen ")?;
         }
-        if held > 0 {
-            write!(f, ", {held} bytes on the device")?;
-        }
-        if times != 1 {
-            write!(f, ", {times} times")?;
-        }
+        write_job(f, &self.job)?;
         writeln!(f, "; {}", self.costs)?;
         let heads = [
             "engine",
@@ -198,30 +249,33 @@ impl fmt::Display for Explanation {
             "compute",
             "why",
         ];
-        let rows = self.candidates.iter().map(|reason| {
+        let row = |name: String, prediction: Option<&Prediction>, why: &str| {
             let part = |part: fn(&Prediction) -> f64| {
-                reason
-                    .prediction
-                    .as_ref()
-                    .map_or_else(|| "-".into(), |it| time(part(it)))
+                prediction.map_or_else(|| "-".into(), |it| time(part(it)))
             };
             [
-                match reason.engine {
-                    Engine::Simd | Engine::Threads => {
-                        format!("{} ({})", reason.engine, self.backend)
-                    }
-                    engine => engine.name().into(),
-                },
+                name,
                 part(Prediction::total),
                 part(|it| it.launch),
                 part(|it| it.items),
                 part(|it| it.transfer),
                 part(|it| it.memory),
                 part(|it| it.compute),
-                reason.why.clone(),
+                why.to_owned(),
             ]
-        });
-        let rows: Vec<[String; 8]> = rows.collect();
+        };
+        let mut rows: Vec<[String; 8]> = Vec::new();
+        for reason in &self.candidates {
+            let name = match reason.engine {
+                Engine::Simd | Engine::Threads => format!("{} ({})", reason.engine, self.backend),
+                engine => engine.name().into(),
+            };
+            rows.push(row(name, reason.prediction.as_ref(), &reason.why));
+            if let (Some([first, own]), Some(before)) = (&reason.phases, &before) {
+                rows.push(row(format!("  {}", before.operation), Some(first), ""));
+                rows.push(row(format!("  {}", self.job.operation), Some(own), ""));
+            }
+        }
         let widths: Vec<usize> = (0..heads.len())
             .map(|column| {
                 let cells = rows.iter().map(|row| row[column].chars().count());

@@ -112,6 +112,41 @@ pub enum Location {
     Processor,
 }
 
+/// Work of another operation that a call does first: a model reads a prompt in products with many rows of activations,
+/// and then writes a text row by row.
+///
+/// The amounts are those of [`Job`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Phase {
+    /// The operation.
+    pub operation: Operation,
+    /// As [`Job::elements`].
+    pub elements: u64,
+    /// As [`Job::bytes_in`].
+    pub bytes_in: u64,
+    /// As [`Job::bytes_out`].
+    pub bytes_out: u64,
+    /// As [`Job::work`].
+    pub work: u64,
+    /// As [`Job::items`].
+    pub items: u64,
+    /// As [`Job::times`].
+    pub times: u64,
+}
+
+impl Phase {
+    /// Returns it as a job with its data in this place.
+    pub(super) const fn job(&self, place: Location) -> Job {
+        Job {
+            bytes_out: self.bytes_out,
+            work: self.work,
+            items: self.items,
+            times: self.times,
+            ..Job::each(self.operation, self.elements, self.bytes_in, 0).at(place)
+        }
+    }
+}
+
 /// The amount of work in an operation.
 ///
 /// Amounts are lower bounds of the data moved and the work done, and are the same for every engine: measured costs give
@@ -145,8 +180,17 @@ pub struct Job {
     /// Number of times that a call does all of this: the steps of a model's text. Predictions cover all of them;
     /// choices are as for one.
     pub times: u64,
+    /// What each of the times is, in the plural.
+    #[serde(skip)]
+    pub unit: &'static str,
+    /// What the call does first, by another operation. Predictions and choices are for both; counters count both as
+    /// this job's operation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Phase>,
 }
 
+/// The unit of [`Job::times`] unless a caller names another.
+const TIMES: &str = "times";
 /// The optimal ternary rule sorts groups of up to this many values; for larger groups it counts bins.
 const SORTED: usize = 256;
 /// Assumed number of steps of Lloyd's loop, if more are allowed: data with clusters converges in about as many.
@@ -168,6 +212,8 @@ impl Job {
             place: Location::Host,
             flow: false,
             times: 1,
+            unit: TIMES,
+            before: None,
         }
     }
 
@@ -233,18 +279,11 @@ impl Job {
     /// As [`Job::assign`], from the shape of the points.
     pub fn points(operation: Operation, points: usize, dims: usize, k: usize) -> Self {
         let elements = amount(&[points, dims]);
+        let bytes_in = elements.saturating_add(amount(&[k, dims]));
         Self {
-            operation,
-            elements,
-            bytes_in: elements.saturating_add(amount(&[k, dims])),
-            bytes_out: amount(&[points, 8]),
             work: elements.saturating_mul(k as u64),
             items: points as u64,
-            held: 0,
-            scratch: 0,
-            place: Location::Host,
-            flow: false,
-            times: 1,
+            ..Self::each(operation, elements, bytes_in, amount(&[points, 8]))
         }
     }
 
@@ -272,18 +311,12 @@ impl Job {
     /// As [`Job::search`], from the shape of rows with `size` bytes per value.
     pub fn among(rows: usize, dim: usize, size: usize, queries: usize, k: usize) -> Self {
         let elements = amount(&[rows, dim]);
+        let bytes_in = amount(&[rows.saturating_add(queries), dim, size]);
+        let bytes_out = amount(&[queries, k, 16]);
         Self {
-            operation: Operation::Search,
-            elements,
-            bytes_in: amount(&[rows.saturating_add(queries), dim, size]),
-            bytes_out: amount(&[queries, k, 16]),
             work: elements.saturating_mul(queries as u64),
             items: amount(&[queries, entering(rows, k) + 1]),
-            held: 0,
-            scratch: 0,
-            place: Location::Host,
-            flow: false,
-            times: 1,
+            ..Self::each(Operation::Search, elements, bytes_in, bytes_out)
         }
     }
 
@@ -298,23 +331,17 @@ impl Job {
     /// As [`Job::product`], for a matrix with these rows, columns and bytes and `many` rows of activations.
     pub fn products(rows: usize, cols: usize, bytes: usize, many: usize) -> Self {
         let elements = amount(&[rows, cols]);
+        let operation = match many {
+            0 | 1 => Operation::Matvec,
+            _ => Operation::Matmul,
+        };
+        let bytes_in = (bytes as u64).saturating_add(amount(&[many, cols]));
         Self {
-            operation: match many {
-                0 | 1 => Operation::Matvec,
-                _ => Operation::Matmul,
-            },
-            elements,
-            bytes_in: (bytes as u64).saturating_add(amount(&[many, cols])),
-            bytes_out: amount(&[many, rows, 4]),
             work: elements.saturating_mul(many as u64),
             // The time for one row of activations is negligible beside the rows of weights, each of which ends in a
             // sum.
             items: if many > 1 { many } else { rows } as u64,
-            held: 0,
-            scratch: 0,
-            place: Location::Host,
-            flow: false,
-            times: 1,
+            ..Self::each(operation, elements, bytes_in, amount(&[many, rows, 4]))
         }
     }
 
@@ -361,15 +388,35 @@ impl Job {
         self
     }
 
-    /// Returns the same job, done so many times in a call.
-    pub const fn repeated(mut self, times: u64) -> Self {
+    /// Returns the same job, done so many times in a call; `unit` says what each of them is, in the plural, such as
+    /// `tokens`.
+    pub const fn repeated(mut self, times: u64, unit: &'static str) -> Self {
         self.times = times;
+        self.unit = unit;
         self
     }
 
-    /// Returns an amount multiplied by the number of times.
-    pub(super) const fn total(&self, amount: u64) -> u64 {
-        amount.saturating_mul(self.times)
+    /// Returns the same job after another one of the same call, without what that one does first: see [`Job::before`].
+    pub const fn after(mut self, first: &Self) -> Self {
+        self.before = Some(Phase {
+            operation: first.operation,
+            elements: first.elements,
+            bytes_in: first.bytes_in,
+            bytes_out: first.bytes_out,
+            work: first.work,
+            items: first.items,
+            times: first.times,
+        });
+        self
+    }
+
+    /// Returns an amount of all times, and of what comes first.
+    pub(super) fn total(&self, amount: impl Fn(&Self) -> u64) -> u64 {
+        let before = self.before.map(|phase| phase.job(self.place));
+        let all = [Some(*self), before].into_iter().flatten();
+        all.fold(0, |sum, job| {
+            sum.saturating_add(amount(&job).saturating_mul(job.times))
+        })
     }
 
     /// True if this is a flow that takes the values of files tile by tile, from reading to writing, over all threads of

@@ -76,7 +76,7 @@ pub use costs::Costs;
 pub use dispatcher::Dispatcher;
 pub use engine::{Device, Engine};
 pub use explain::{Explanation, Reason};
-pub use job::{Job, Location, Operation};
+pub use job::{Job, Location, Operation, Phase};
 pub use metrics::{Bottlenecks, EngineMetrics, Metrics, Monitor};
 pub use notice::{DispatchError, Notice};
 pub use resident::{Residency, ResidentLayer, ResidentPoints, ResidentRows};

@@ -115,6 +115,51 @@ fn json_holds_the_documented_fields() {
 }
 
 #[test]
+fn a_prompt_is_explained_as_products_of_many_rows_and_a_text_row_by_row() {
+    let folder = folder();
+    // bitnet's activations are of 8 bits: a step a weight and row.
+    let report = folder.json(&with("bitnet.gguf", &["--json"]));
+    let rows = report["prompt_tokens"].as_u64().unwrap();
+    assert!(rows > 1);
+    let told = |tokens: &str| {
+        let words = [
+            "generate",
+            "bitnet.gguf",
+            "-p",
+            "Call me",
+            "-n",
+            tokens,
+            "--explain",
+        ];
+        let run = folder.run(&words);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        run.err
+    };
+    // Elements and steps behind some words at the beginning of a line.
+    let amounts = |told: &str, head: &str| {
+        let line = told
+            .lines()
+            .find_map(|line| line.strip_prefix(head))
+            .unwrap();
+        let mut parts = line.split(", ").map(|part| part.split(' ').next().unwrap());
+        let (elements, steps) = (parts.next().unwrap(), parts.nth(1).unwrap());
+        [elements, steps].map(|number| number.parse::<u64>().unwrap())
+    };
+    let both = told("24");
+    let [elements, steps] = amounts(&both, "first matmul: ");
+    assert_eq!(steps, rows * elements);
+    // The head is the text's.
+    let [all, steps] = amounts(&both, "then matvec: ");
+    assert!(all > elements && steps == all, "{both}");
+    assert!(both.contains(" items, 23 tokens; "), "{both}");
+    assert_eq!(report["tokens"].as_array().map(Vec::len), Some(24));
+    // The first token is the prompt's.
+    let one = told("1");
+    assert_eq!(amounts(&one, "matmul: "), [elements, rows * elements]);
+    assert!(!one.contains("then "), "{one}");
+}
+
+#[test]
 fn a_text_is_the_prompt_and_what_json_holds() {
     let folder = folder();
     for model in MODELS {

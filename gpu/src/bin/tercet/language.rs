@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::{Deserialize, Serialize};
-use tercet_core::model::{CacheType, DecoderLayer, Gate, Model, Pattern, Values};
+use tercet_core::model::{CacheType, DecoderLayer, Gate, Model, Pattern, Values, Weights};
 use tercet_gpu::dispatch::Job;
 use tercet_host::language::RunOptions;
 
@@ -159,12 +159,38 @@ pub(crate) fn rate(tokens: usize, seconds: f64) -> Option<f64> {
     (tokens > 0 && seconds > 0.0).then(|| tokens as f64 / seconds)
 }
 
-/// Returns the products of so many steps with so many rows. A product of blocks with 16-bit activations counts as two
-/// with 8-bit ones: some engines multiply two planes, others in lanes that are twice as wide.
-pub(crate) fn job(model: &Model<'_, '_>, rows: usize, steps: usize) -> Job {
+/// Returns the products of so many steps with so many rows, each of which has logits. A product of blocks with 16-bit
+/// activations counts as two with 8-bit ones: some engines multiply two planes, others in lanes that are twice as wide.
+pub(crate) fn job(model: &Model<'_, '_>, rows: usize, steps: usize, unit: &'static str) -> Job {
+    products(model, [model.head()], rows).repeated(steps as u64, unit)
+}
+
+/// Returns the job of reading prompts of so many tokens in total, in chunks, and of as many steps with so many rows
+/// after them.
+pub(crate) fn after_prompt(
+    model: &Model<'_, '_>,
+    (prompt, chunk): (usize, u32),
+    rows: usize,
+    steps: usize,
+) -> Job {
+    let chunks = prompt.div_ceil(chunk as usize).max(1);
+    // Only the last row has logits, which are counted with no step.
+    let prompt = products(model, [], prompt.div_ceil(chunks)).repeated(chunks as u64, "chunks");
+    match steps {
+        0 => prompt,
+        _ => job(model, rows, steps, "tokens").after(&prompt),
+    }
+}
+
+/// Returns the products of one step with so many rows.
+fn products<'a, 'm: 'a>(
+    model: &'a Model<'m, '_>,
+    head: impl IntoIterator<Item = &'a Weights<'m>>,
+    rows: usize,
+) -> Job {
     let none = Job::products(0, 0, 0, rows).with_items(0);
     let weights = model.layers().iter().flat_map(DecoderLayer::weights);
-    let step = weights.chain([model.head()]).fold(none, |all, weights| {
+    weights.chain(head).fold(none, |all, weights| {
         let own = Job::products(weights.rows(), weights.cols(), weights.bytes(), rows);
         let wide = model.config().wide() && matches!(weights.values, Values::Blocks(_));
         let planes = 1 + u64::from(wide);
@@ -176,8 +202,7 @@ pub(crate) fn job(model: &Model<'_, '_>, rows: usize, steps: usize) -> Job {
             items: all.items.saturating_add(own.items),
             ..all
         }
-    });
-    step.repeated(steps as u64)
+    })
 }
 
 /// Describes for a report which products of a model a device does; empty if no device ran it.

@@ -255,7 +255,7 @@ fn score(
     let bytes = |token| tokenizer.bytes(token);
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
     let chunk = options.chunk as usize;
-    let job = job(&model, chunk, tokens.len().div_ceil(chunk))
+    let job = job(&model, chunk, tokens.len().div_ceil(chunk), "chunks")
         .with_scratch(scratch.cache.saturating_add(scratch.steps));
     let bar = stderr()
         .is_terminal()

@@ -114,6 +114,7 @@ impl Cost {
             transfer: times * transfer,
             memory: times * by(Some(&self.memory), job.bytes(), logs.bytes),
             compute: times * by(self.compute.as_ref(), job.work, logs.work),
+            apart: 0.0,
         }
     }
 }
@@ -148,6 +149,14 @@ pub struct Prediction {
     pub memory: f64,
     /// Work, beside the bytes.
     pub compute: f64,
+    /// Memory or computing that overlaps with neither, because it is of different phases of a call.
+    #[serde(skip_serializing_if = "is_none")]
+    pub apart: f64,
+}
+
+/// True if no time is taken.
+fn is_none(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 /// The largest part of a time.
@@ -182,7 +191,22 @@ impl Bound {
 impl Prediction {
     /// Returns the total: memory and arithmetic overlap.
     pub const fn total(&self) -> f64 {
-        self.launch + self.items + self.transfer + self.memory.max(self.compute)
+        self.launch + self.items + self.transfer + self.memory.max(self.compute) + self.apart
+    }
+
+    /// Returns the time of one phase after the other.
+    pub(super) fn then(&self, next: &Self) -> Self {
+        let sum = |part: fn(&Self) -> f64| part(self) + part(next);
+        let (memory, compute) = (sum(|it| it.memory), sum(|it| it.compute));
+        let busy = sum(|it| it.memory.max(it.compute) + it.apart);
+        Self {
+            launch: sum(|it| it.launch),
+            items: sum(|it| it.items),
+            transfer: sum(|it| it.transfer),
+            memory,
+            compute,
+            apart: (busy - memory.max(compute)).max(0.0),
+        }
     }
 
     /// Returns the largest part. Items count as computing, like work.

@@ -7,17 +7,8 @@ use crate::dispatch::{Job, Location, Operation};
 
 fn job(bytes: u64, work: u64) -> Job {
     Job {
-        operation: Operation::Search,
-        elements: bytes,
-        bytes_in: bytes,
-        bytes_out: 0,
         work,
-        items: 0,
-        held: 0,
-        scratch: 0,
-        place: Location::Host,
-        flow: false,
-        times: 1,
+        ..Job::each(Operation::Search, bytes, bytes, 0)
     }
 }
 
@@ -255,6 +246,27 @@ fn what_is_no_curve_is_refused() {
     assert_eq!(cost.items, None);
 }
 
+proptest! {
+    #[test]
+    fn phases_take_as_long_as_each_alone(parts in prop::array::uniform10(0.0f64..10.0)) {
+        let of = |at: usize| Prediction {
+            launch: parts[at],
+            items: parts[at + 1],
+            transfer: parts[at + 2],
+            memory: parts[at + 3],
+            compute: parts[at + 4],
+            apart: 0.0,
+        };
+        let (first, second) = (of(0), of(5));
+        let both = first.then(&second);
+        let total = first.total() + second.total();
+        prop_assert!((both.total() - total).abs() <= 1e-12 * total, "{both:?}");
+        // A third one after them.
+        let three = both.then(&first);
+        prop_assert!((three.total() - total - first.total()).abs() <= 1e-12 * three.total());
+    }
+}
+
 #[test]
 fn the_largest_part_is_what_a_job_is_bound_by() {
     let of = |launch, items, transfer, memory, compute| {
@@ -264,6 +276,7 @@ fn the_largest_part_is_what_a_job_is_bound_by() {
             transfer,
             memory,
             compute,
+            apart: 0.0,
         }
         .bound()
     };

@@ -104,9 +104,9 @@ impl Counters {
         let add = |counter: &AtomicU64, amount: u64| counter.fetch_add(amount, Relaxed);
         add(&counts.calls, 1);
         add(&counts.nanoseconds, call.nanoseconds);
-        add(&counts.elements, call.job.total(call.job.elements));
-        add(&counts.bytes, call.job.total(call.job.bytes()));
-        add(&counts.work, call.job.total(call.job.work));
+        add(&counts.elements, call.job.total(|it| it.elements));
+        add(&counts.bytes, call.job.total(Job::bytes));
+        add(&counts.work, call.job.total(|it| it.work));
         add(&counts.latencies[bin(call.nanoseconds)], 1);
         if let Some(prediction) = call.prediction {
             let predicted = (prediction.total() * 1e9) as u64;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use metrics::{Counter, Histogram};
 
 use super::counters::Call;
-use crate::dispatch::{Bound, Engine, Operation};
+use crate::dispatch::{Bound, Engine, Job, Operation};
 use crate::observe::{counter, histogram, of};
 
 /// Handles, made when they are first needed: a program that never searches has no figures of searches.
@@ -60,11 +60,9 @@ impl Recorder {
         let handles = self.handles(operation, engine);
         let seconds = call.nanoseconds as f64 * 1e-9;
         handles.call.record(seconds);
-        handles
-            .elements
-            .increment(call.job.total(call.job.elements));
-        handles.bytes.increment(call.job.total(call.job.bytes()));
-        handles.work.increment(call.job.total(call.job.work));
+        handles.elements.increment(call.job.total(|it| it.elements));
+        handles.bytes.increment(call.job.total(Job::bytes));
+        handles.work.increment(call.job.total(|it| it.work));
         if let Some(prediction) = call.prediction {
             let predicted = prediction.total();
             handles.predicted.record(predicted);

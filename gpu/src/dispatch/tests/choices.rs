@@ -302,6 +302,107 @@ fn an_explanation_names_every_candidate_and_why_it_lost() {
     );
 }
 
+/// A prompt in products of many rows, then a text of so many tokens.
+fn text(tokens: u64) -> Job {
+    let token = Job::products(512, 512, 512 * 512, 1);
+    token
+        .repeated(tokens, "tokens")
+        .after(&Job::products(512, 512, 512 * 512, 64))
+}
+
+/// Costs of an engine that is fast in prompts, of one that is fast in texts, and of a device that is so in both.
+fn prompts_and_texts() -> Costs {
+    let mut costs = Costs::none();
+    for (engine, prompt, token) in [
+        (Engine::Threads, 1e-3, 1e-3),
+        (Engine::Simd, 8.3e-3, 4e-4),
+        (Engine::Cuda, 1e-4, 1e-4),
+    ] {
+        // Launches alone.
+        costs.set(
+            Operation::Matmul,
+            engine,
+            Cost::constant(prompt, 1e18, 1e18),
+        );
+        costs.set(Operation::Matvec, engine, Cost::constant(token, 1e18, 1e18));
+    }
+    costs
+}
+
+#[test]
+fn a_text_is_chosen_for_as_a_whole_and_told_from_how_many_tokens_another_pays() {
+    let settings = Settings {
+        tolerance: 0.0,
+        ..settings()
+    };
+    let (dispatcher, _) = with_costs(settings, prompts_and_texts());
+    let pays = |tokens: u64, engine: Engine| {
+        let explained = dispatcher.explain(&text(tokens));
+        let all = explained.candidates.iter();
+        let found = all
+            .clone()
+            .find(|it| it.engine == engine)
+            .unwrap()
+            .pays_from;
+        let (line, words) = (
+            explained.to_string(),
+            found.map(|it| format!("pays from {it} tokens on")),
+        );
+        assert!(words.is_none_or(|words| line.contains(&words)), "{line}");
+        (explained.chosen, found)
+    };
+    // 7.3 ms more for a prompt, 0.6 ms less for a token; the device takes 0.3 s to open.
+    let (threads, simd, cuda) = (Engine::Threads, Engine::Simd, Engine::Cuda);
+    assert_eq!(pays(1, simd), (Some(threads), Some(13)));
+    assert_eq!(pays(12, simd), (Some(threads), Some(13)));
+    assert_eq!(pays(13, simd), (Some(simd), None));
+    assert_eq!(pays(13, threads), (Some(simd), None));
+    assert_eq!(pays(12, cuda), (Some(threads), Some(333)));
+    assert_eq!(pays(100, cuda), (Some(simd), Some(973)));
+    assert_eq!(pays(972, cuda), (Some(simd), Some(973)));
+    assert_eq!(pays(973, cuda), (Some(cuda), None));
+}
+
+#[test]
+fn an_explanation_shows_both_phases_of_a_text() {
+    let (dispatcher, _) = with_costs(settings(), prompts_and_texts());
+    let explained = dispatcher.explain(&text(5));
+    let [first, own] = explained.candidates[0].phases.unwrap();
+    assert!((first.total() - 1e-3).abs() < 1e-9 && (own.total() - 5e-3).abs() < 1e-9);
+    let shown = explained.to_string();
+    let lines: Vec<_> = shown.lines().collect();
+    assert_eq!(
+        lines[0],
+        "first matmul: 262144 elements, 425984 bytes, 16777216 steps, 64 items"
+    );
+    assert!(
+        lines[1].starts_with(
+            "then matvec: 262144 elements, 264704 bytes, 262144 steps, 512 items, 5 tokens; "
+        ),
+        "{shown}"
+    );
+    assert!(
+        lines[3].starts_with("threads (") && lines[3].contains("6.00 ms"),
+        "{shown}"
+    );
+    assert!(
+        lines[4].starts_with("  matmul") && lines[4].contains("1.00 ms"),
+        "{shown}"
+    );
+    assert!(
+        lines[5].starts_with("  matvec") && lines[5].contains("5.00 ms"),
+        "{shown}"
+    );
+    let json = serde_json::to_value(&explained).unwrap();
+    assert_eq!(json["job"]["before"]["operation"], "matmul");
+    // Counted as one call, with the amounts of both.
+    let done = dispatcher
+        .run(text(5), |_| Ok(()))
+        .map(|()| dispatcher.metrics());
+    let row = &done.unwrap().engines[0];
+    assert_eq!((row.calls, row.work), (1, 16_777_216 + 5 * 262_144));
+}
+
 /// Returns a dispatcher that asks for an instruction set, with costs as measured with the best one.
 fn asking(backend: Backend) -> Dispatcher<Scalar> {
     let file = tempfile::NamedTempFile::new().unwrap();

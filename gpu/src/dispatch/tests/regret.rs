@@ -5,9 +5,7 @@ use tercet_core::number::Random;
 
 use super::with_costs;
 use crate::dispatch::tune::{TuneOptions, agreement, check, check_up_to, tune};
-use crate::dispatch::{
-    Cost, Costs, Curve, Engine, Job, Location, Operation, Sample, Settings, Sweeps,
-};
+use crate::dispatch::{Cost, Costs, Curve, Engine, Job, Operation, Sample, Settings, Sweeps};
 
 /// An engine with a made-up time: caches that end, a rate of arithmetic, copies.
 #[derive(Clone, Copy, Debug)]
@@ -35,17 +33,8 @@ impl MadeUp {
 
 fn job(elements: u64, work: u64) -> Job {
     Job {
-        operation: Operation::Matmul,
-        elements,
-        bytes_in: elements,
-        bytes_out: elements,
         work: elements * work,
-        items: 0,
-        held: 0,
-        scratch: 0,
-        place: Location::Host,
-        flow: false,
-        times: 1,
+        ..Job::each(Operation::Matmul, elements, elements, elements)
     }
 }
 

@@ -210,7 +210,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         lost: None,
     };
     // For one answer: the number of answers is not known.
-    let products = job(&model, 1, talk.how.tokens);
+    let products = job(&model, 1, talk.how.tokens, "tokens");
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
     let job = products.with_scratch(
         scratch

@@ -12,7 +12,7 @@ use tercet_host::language::{self, Generated, Generation, LanguageFile, RunOption
 
 use super::Arguments;
 use crate::failure::Failure;
-use crate::language::{job, name, rate, shares};
+use crate::language::{after_prompt, name, rate, shares};
 use crate::progress::Steps;
 use crate::{engine, format, output};
 
@@ -148,10 +148,10 @@ pub(super) fn run(arguments: &Arguments, path: &Path) -> Result<(), Failure> {
     let known: usize = tokens.iter().map(Vec::len).sum();
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
     // As if every text had its full length.
-    let drawn = arguments.tokens.saturating_mul(prompts.len());
-    let steps = known.saturating_add(drawn).div_ceil(sequences.max(1));
-    let job =
-        job(&model, sequences, steps).with_scratch(scratch.cache.saturating_add(scratch.steps));
+    let drawn = (arguments.tokens.saturating_sub(1)).saturating_mul(prompts.len());
+    let steps = drawn.div_ceil(sequences.max(1));
+    let job = after_prompt(&model, (known, chunk), sequences, steps)
+        .with_scratch(scratch.cache.saturating_add(scratch.steps));
     let bar = stderr()
         .is_terminal()
         .then(|| Steps::new(prompts.len() as u64));

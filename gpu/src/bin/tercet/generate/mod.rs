@@ -13,7 +13,7 @@ use tercet_host::language::{self, Generated, Generation, LanguageFile, RunOption
 
 use crate::drafting::{Drafting, Drafts};
 use crate::failure::Failure;
-use crate::language::{Running, job, rate, shares};
+use crate::language::{Running, after_prompt, rate, shares};
 use crate::progress::Steps;
 use crate::sampling::Sampling;
 use crate::{drafting, engine, format, output};
@@ -195,8 +195,13 @@ fn one(arguments: &Arguments) -> Result<(), Failure> {
     let mut begun = !streams;
     let bar =
         (stderr().is_terminal() && prompt.len() > 256).then(|| Steps::new(prompt.len() as u64));
-    // Counts as many steps as if a prompt's tokens came one by one too: at least as many as it will take.
-    let products = job(&model, 1, positions);
+    // Drafts take fewer steps, but nobody knows how many.
+    let products = after_prompt(
+        &model,
+        (prompt.len(), options.chunk),
+        1,
+        tokens.saturating_sub(1),
+    );
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
     let job = products.with_scratch(
         scratch
