@@ -258,6 +258,35 @@ fn weights_that_are_all_alike_or_almost_give_the_reference_bits() {
     }
 }
 
+/// Blocks with one scale are multiplied as they are stored, a row with up to five rows of activations, and their sums
+/// widened after some blocks.
+#[test]
+fn every_number_of_activations_gives_the_reference_bits() {
+    for layout in [Format::Tq1_0, Format::Tq2_0, Format::Q8_0].map(Layout::Block) {
+        for count in 4..20 {
+            let shape = (
+                1 + count % 4 * 11,
+                near(layout, 256 * (count % 13 + 1)),
+                count,
+            );
+            check(
+                layout,
+                shape,
+                [Values::Ternary, Values::Random],
+                count as u64,
+            );
+        }
+        for x in VALUES {
+            check(
+                layout,
+                (34, near(layout, 256 * 21), 9),
+                [Values::Ternary, x],
+                5,
+            );
+        }
+    }
+}
+
 /// Rows are taken two, four and sixteen at a time, blocks four, eight and sixteen, and short rows several a vector.
 #[test]
 fn every_number_of_rows_and_blocks_gives_the_reference_bits() {

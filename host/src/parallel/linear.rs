@@ -7,11 +7,15 @@ use tracing::trace_span;
 use super::Threads;
 use super::each::{chunks, chunks_mut};
 
+/// Parts of a large layer for each thread: between two of them a processor has read little ahead, and a thread that is
+/// late at the end is late by a part.
+const PARTS: usize = 32;
+
 impl Threads {
     /// Calls `product` with the parts of a layer, the first row of each and its outputs.
     ///
-    /// A part has about eight tiles of weights, because a weight takes so little time here. A layer that fits one part
-    /// is multiplied on the calling thread.
+    /// A part has about eight tiles of weights, because a weight takes so little time here; or more, as long as each
+    /// thread has [`PARTS`]. A layer that fits eight tiles is multiplied on the calling thread.
     pub(super) fn rows<T: Send>(
         self,
         layer: &Layer<'_>,
@@ -26,6 +30,8 @@ impl Threads {
         if out.len() <= rows {
             return product(layer, 0, out);
         }
+        let rows = rows.max(weights.rows() / (PARTS * self.threads()));
+        let rows = rows.next_multiple_of(weights.layout().group_rows());
         chunks_mut(out, rows).each(|index, out| {
             let first = index * rows;
             // In whole groups, so it always exists.

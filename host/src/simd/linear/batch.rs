@@ -21,15 +21,18 @@ pub(super) struct Batch<'a> {
 }
 
 impl Batch<'_> {
+    /// Begins the sums with a panel's rows, to which products are added.
+    pub(super) fn begin(&self, sums: &mut [Sums<i32>]) {
+        // Strips have a place for each row, one after the other.
+        for (sums, &less) in sums.iter_mut().zip(self.less) {
+            // Exact modulo 2³², which the whole sum fits.
+            *sums = [less.wrapping_neg(); ROWS];
+        }
+    }
+
     /// Computes the sums with a panel's rows.
     pub(super) fn plain(&self, panel: &[Group], sums: &mut [Sums<i32>]) {
-        let less = self.less.chunks(self.height);
-        for (sums, less) in sums.chunks_mut(self.height).zip(less) {
-            for (sums, &less) in sums.iter_mut().zip(less) {
-                // Exact modulo 2³², which the whole sum fits.
-                *sums = [less.wrapping_neg(); ROWS];
-            }
-        }
+        self.begin(sums);
         let stride = self.height * panel.len();
         for (piece, groups) in panel.chunks(PIECE).enumerate() {
             let first = self.height * PIECE * piece;

@@ -107,6 +107,8 @@ pub(in crate::simd) struct Tiles {
     pub(in crate::simd) pack: unsafe fn(&[u8], &mut [Group], bool),
     /// The products.
     pub(in crate::simd) multiply: Multiply,
+    /// Products with blocks of a format as they are stored, if these have one scale.
+    pub(in crate::simd) in_place: Option<(Format, MultiplyInPlace)>,
     /// Adds (sum − less) · scale, with one `less` per row of activations and one scale per row of weights.
     pub(in crate::simd) add: Add,
 }
@@ -136,6 +138,10 @@ pub(super) type MultiplyStrip = unsafe fn(&[Group], &[Word], &mut [Sums<i32>]);
 /// The arguments are a panel's piece; the words of strips from those for the piece in the first one on; the distance in
 /// words from a strip to the next; and the sums of all rows. It adds to them if requested, otherwise it begins with 0.
 pub(super) type MultiplyAll = unsafe fn(&[Group], &[Word], usize, &mut [Sums<i32>], bool);
+
+/// The arguments are the bytes of up to [`ROWS`] rows of weights; the number of columns; rows of activations; and their
+/// sums, to which it adds Σ code · activation.
+pub(super) type MultiplyInPlace = unsafe fn(&[u8], usize, &[i8], &mut [Sums<i32>]);
 
 type Add = unsafe fn(&[Sums<i32>], &[i32], &Scales, &mut [Sums<i64>]);
 
@@ -204,7 +210,9 @@ fn span(layout: Layout, cols: usize) -> usize {
 }
 
 /// Many rows of activations, packed for tiles.
-pub(crate) struct Strips {
+pub(crate) struct Strips<'a> {
+    /// As they were.
+    x: &'a [i8],
     /// Number of rows.
     rows: usize,
     /// Words per row, padded with zeros.
@@ -217,7 +225,7 @@ pub(crate) struct Strips {
     sums: Vec<i32>,
 }
 
-impl Strips {
+impl<'a> Strips<'a> {
     /// Returns the number of rows of activations.
     pub(crate) const fn rows(&self) -> usize {
         self.rows
@@ -225,7 +233,7 @@ impl Strips {
 
     /// Packs rows with as many activations as the matrix has columns: up to `alone` of them on the calling thread,
     /// otherwise strips in parallel on the pool. O(rows · cols).
-    pub(super) fn new(matrix: &Matrix<'_>, x: I8Sym<'_>, order: Order, alone: usize) -> Self {
+    pub(super) fn new(matrix: &Matrix<'_>, x: I8Sym<'a>, order: Order, alone: usize) -> Self {
         let (layout, cols) = (matrix.layout(), matrix.cols());
         let order = order.of(layout);
         let span = span(layout, cols);
@@ -259,6 +267,7 @@ impl Strips {
             (less, Vec::new())
         };
         Self {
+            x: x.get(),
             rows,
             groups,
             order,
@@ -329,18 +338,24 @@ impl Panels {
     pub(crate) fn multiply(
         &mut self,
         matrix: &Matrix<'_>,
-        x: &Strips,
+        x: &Strips<'_>,
         mut found: impl FnMut(usize, PanelSums<'_>),
     ) {
-        let layout = matrix.layout();
+        let (layout, cols) = (matrix.layout(), matrix.cols());
         let is_ternary =
             matches!(self.tiles.multiply, Multiply::Strips { .. }) && are_ternary(matrix);
-        self.pack(matrix, x.groups, is_ternary);
-        let spans = matrix.cols().div_ceil(span(layout, matrix.cols()));
+        let spans = cols.div_ceil(span(layout, cols));
+        let in_place = self.in_place(matrix);
         // With one scale for all blocks, sums of whole rows are scaled once; in strips whose order is that of whole rows.
-        let scale = self
-            .one_scale(matrix.rows(), spans)
-            .filter(|_| spans > 1 && x.order.words == self.tiles.order.words);
+        let scale = if let Some((_, scale)) = in_place {
+            self.scales.clear();
+            self.mins.clear();
+            Some(scale)
+        } else {
+            self.pack(matrix, x.groups, is_ternary);
+            self.one_scale(matrix.rows(), spans)
+                .filter(|_| spans > 1 && x.order.words == self.tiles.order.words)
+        };
         let mut own_less = Vec::new();
         let panels = matrix.rows().div_ceil(ROWS);
         let batch_rows = BATCH.next_multiple_of(x.order.rows);
@@ -377,8 +392,21 @@ impl Panels {
             let is_block = matches!(layout, Layout::Block(_));
             if !is_block || scale.is_some() {
                 narrow.resize(panels * count, [0; ROWS]);
-                for (sums, groups) in narrow.chunks_mut(count).zip(panel_groups.clone()) {
-                    batch.plain(groups, sums);
+                let panels = narrow.chunks_mut(count);
+                if let Some((multiply, _)) = in_place {
+                    let x = &x.x[first * cols..][..count * cols];
+                    let rows = matrix
+                        .bytes()
+                        .chunks(matrix.bytes().len() / matrix.rows() * ROWS);
+                    for (sums, rows) in panels.zip(rows) {
+                        batch.begin(sums);
+                        // SAFETY: as in `Batch::plain`.
+                        unsafe { multiply(rows, cols, x, sums) };
+                    }
+                } else {
+                    for (sums, groups) in panels.zip(panel_groups.clone()) {
+                        batch.plain(groups, sums);
+                    }
                 }
             }
             let sums = if let Layout::Block(format) = layout {
@@ -413,6 +441,23 @@ impl Panels {
                 found(first + row, sums);
             }
         }
+    }
+
+    /// Returns how to multiply a matrix as it is stored, and the scale of all of its blocks, if there is a way.
+    fn in_place(&self, matrix: &Matrix<'_>) -> Option<(MultiplyInPlace, i64)> {
+        let (format, multiply) = self.tiles.in_place?;
+        if matrix.layout() != Layout::Block(format) {
+            return None;
+        }
+        let scale = |block: &[u8]| {
+            let at = format.scale_offset();
+            [block[at], block[at + 1]]
+        };
+        let mut blocks = matrix.bytes().chunks_exact(format.bytes());
+        let first = blocks.next()?;
+        // Without an early end, which would be a branch for each block.
+        let alike = blocks.fold(true, |alike, block| alike & (scale(block) == scale(first)));
+        alike.then(|| (multiply, fixed(format.scale(first))))
     }
 
     /// Returns the scale of all blocks of so many rows, if they have the same; `None` for blocks with minima.

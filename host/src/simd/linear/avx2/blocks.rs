@@ -11,6 +11,7 @@ use tercet_core::block::Format;
 use super::sums::fold_four;
 use crate::simd::blocks::codes;
 use crate::simd::linear::{Activations, Line, Start};
+use crate::simd::stores::Ahead;
 
 /// How the blocks of a format are multiplied.
 ///
@@ -92,6 +93,7 @@ pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
         unsafe {
             let mut sum = _mm256_setzero_si256();
             for (at, part) in row.chunks_exact(EIGHT * block).enumerate() {
+                Ahead::WEIGHTS.ask_step(part);
                 let terms = eight::<B, true>(part.as_ptr(), x, at, EIGHT / 2);
                 sum = _mm256_add_epi64(sum, terms);
             }

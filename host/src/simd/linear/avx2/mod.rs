@@ -41,6 +41,7 @@ pub(in crate::simd) const KERNELS: Linear = Linear {
             nibbles: tiles::multiply_nibbles,
             two_bits: tiles::multiply_two_bits,
         },
+        in_place: Some((Format::Tq2_0, tq2_0::multiply)),
         add: tiles::add,
     }),
 };

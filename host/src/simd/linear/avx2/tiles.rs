@@ -1,4 +1,4 @@
-//! Tiles in parts of 16 rows of weights by 4 of activations: eight vectors of sums stay in registers.
+//! Tiles in parts of 16 rows of weights by 4 or 6 of activations, whose sums stay in registers.
 
 use std::arch::x86_64::*;
 
@@ -80,15 +80,29 @@ fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
     columns
 }
 
-/// Adds Σ code · activation for codes of 0 to 255, modulo 2³²: even and odd columns widened to 16 bits.
+/// Adds Σ code · activation for codes of 0 to 255, modulo 2³².
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Word], sums: &mut [TileSums<i32>]) {
-    for (rows, acts) in parts(sums.len()) {
+    let strip = strip.as_chunks().0;
+    for (at, sums) in sums.chunks_mut(4).take(STRIP / 4).enumerate() {
+        match at {
+            0 => bytes::<0>(panel, strip, sums),
+            1 => bytes::<4>(panel, strip, sums),
+            _ => bytes::<8>(panel, strip, sums),
+        }
+    }
+}
+
+/// [`multiply`] for four activations of a strip from `AT` on: even and odd columns widened to 16 bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn bytes<const AT: usize>(panel: &[Group], strip: &[[Word; STRIP]], sums: &mut [TileSums<i32>]) {
+    for rows in [0, ROWS / 2] {
         let mut tile = [[_mm256_setzero_si256(); 2]; 4];
-        for (group, column) in panel.iter().zip(strip.as_chunks::<STRIP>().0) {
+        for (group, column) in panel.iter().zip(strip) {
             let low = _mm256_set1_epi16(0xFF);
             let codes = load(group, rows);
-            for (sums, x) in tile.iter_mut().zip(&column[acts..]) {
+            for (sums, x) in tile.iter_mut().zip(&column[AT..]) {
                 let x = broadcast(x);
                 let x_even = _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(x));
                 let x_odd = _mm256_srai_epi16::<8>(x);
@@ -103,7 +117,7 @@ pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Word], sums: &mut [Til
                 }
             }
         }
-        for (tile, sums) in tile.iter().zip(&mut sums[acts..]) {
+        for (tile, sums) in tile.iter().zip(&mut *sums) {
             add_to(&mut sums[rows..], tile);
         }
     }
@@ -129,18 +143,42 @@ pub(in crate::simd) fn multiply_two_bits(
     small::<43>(panel, strip, sums);
 }
 
-/// Widens 16-bit sums after every `FLUSH` groups.
+/// [`multiply`] for codes whose sums a 16-bit lane adds up `FLUSH` times.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn small<const FLUSH: usize>(panel: &[Group], strip: &[Word], sums: &mut [TileSums<i32>]) {
-    let strip = strip.as_chunks::<STRIP>().0;
-    for (rows, acts) in parts(sums.len()) {
-        let mut tile = [[_mm256_setzero_si256(); 2]; 4];
+    let strip = strip.as_chunks().0;
+    // Six activations take every register; but three are not multiplied for one.
+    let step = if matches!(sums.len(), 1..=4 | 7 | 8) {
+        4
+    } else {
+        6
+    };
+    for (at, sums) in sums.chunks_mut(step).take(STRIP / step).enumerate() {
+        match (step, at) {
+            (6, 0) => some::<FLUSH, 6, 0>(panel, strip, sums),
+            (6, _) => some::<FLUSH, 6, 6>(panel, strip, sums),
+            (_, 0) => some::<FLUSH, 4, 0>(panel, strip, sums),
+            _ => some::<FLUSH, 4, 4>(panel, strip, sums),
+        }
+    }
+}
+
+/// [`small`] for `ACTS` activations of a strip from `AT` on.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn some<const FLUSH: usize, const ACTS: usize, const AT: usize>(
+    panel: &[Group],
+    strip: &[[Word; STRIP]],
+    sums: &mut [TileSums<i32>],
+) {
+    for rows in [0, ROWS / 2] {
+        let mut tile = [[_mm256_setzero_si256(); 2]; ACTS];
         for (panel, strip) in panel.chunks(FLUSH).zip(strip.chunks(FLUSH)) {
-            let mut narrow = [[_mm256_setzero_si256(); 2]; 4];
+            let mut narrow = [[_mm256_setzero_si256(); 2]; ACTS];
             for (group, column) in panel.iter().zip(strip) {
                 let codes = load(group, rows);
-                for (sums, x) in narrow.iter_mut().zip(&column[acts..]) {
+                for (sums, x) in narrow.iter_mut().zip(&column[AT..]) {
                     let x = broadcast(x);
                     for half in 0..2 {
                         let products = _mm256_maddubs_epi16(codes[half], x);
@@ -155,16 +193,10 @@ fn small<const FLUSH: usize>(panel: &[Group], strip: &[Word], sums: &mut [TileSu
                 }
             }
         }
-        for (tile, sums) in tile.iter().zip(&mut sums[acts..]) {
+        for (tile, sums) in tile.iter().zip(&mut *sums) {
             add_to(&mut sums[rows..], tile);
         }
     }
-}
-
-/// Returns the first rows of weights and of activations of the parts of a tile with so many rows of activations.
-fn parts(rows: usize) -> impl Iterator<Item = (usize, usize)> {
-    let acts = (0..rows.min(STRIP)).step_by(4);
-    acts.flat_map(|acts| (0..ROWS).step_by(16).map(move |rows| (rows, acts)))
 }
 
 /// Loads codes of 16 rows from a multiple of 16 on.

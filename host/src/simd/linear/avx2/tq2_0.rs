@@ -4,13 +4,14 @@
 //! A 16-bit lane adds up eight of `vpmaddubsw`'s sums in a block, at most 8·2·3·127 = 6,096.
 //!
 //! The blocks of a BitNet's matrix have one scale. Such rows are added up as a whole and scaled once: the same integer,
-//! since Σ dot · scale = scale · Σ dot.
+//! since Σ dot · scale = scale · Σ dot. With many rows of activations too, they are multiplied as they are stored: what
+//! a row is unpacked to is used for up to five rows of activations.
 
 use std::arch::x86_64::*;
 
 use super::total;
 use crate::simd::blocks::codes;
-use crate::simd::linear::{Activations, Line, Start};
+use crate::simd::linear::{Activations, Line, ROWS, Start, TileSums};
 use crate::simd::stores::Ahead;
 use tercet_core::block::Format;
 
@@ -82,7 +83,7 @@ fn whole(blocks: &[[u8; BLOCK]], lines: &[[Line; 4]]) -> i32 {
     for (blocks, lines) in blocks.chunks(NARROW).zip(lines.chunks(NARROW)) {
         let mut sum = _mm256_setzero_si256();
         for (block, lines) in blocks.iter().zip(lines) {
-            Ahead::STREAM.ask(block.as_ptr());
+            Ahead::WEIGHTS.ask(block.as_ptr());
             sum = add(sum, block, lines);
         }
         let four = _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
@@ -113,4 +114,91 @@ fn add(mut sum: __m256i, block: &[u8; BLOCK], lines: &[Line; 4]) -> __m256i {
         }
     }
     sum
+}
+
+/// Maximum number of rows of activations that a row of weights is unpacked for.
+const MOST: usize = 5;
+
+/// Adds Σ (code + 1) · x of up to [`ROWS`] rows with each row of `cols` activations.
+#[target_feature(enable = "avx2")]
+pub(in crate::simd) fn multiply(
+    bytes: &[u8],
+    cols: usize,
+    x: &[i8],
+    mut sums: &mut [TileSums<i32>],
+) {
+    let rows = bytes.as_chunks::<BLOCK>().0;
+    assert!(cols > 0 && cols.is_multiple_of(VALUES) && x.len() == sums.len() * cols);
+    assert!(rows.len() <= ROWS * (cols / VALUES));
+    let mut x = x.as_chunks::<VALUES>().0;
+    while !sums.is_empty() {
+        let acts = match sums.len() {
+            MOST => MOST,
+            left => left.min(MOST - 1),
+        };
+        let (now, after) = sums.split_at_mut(acts);
+        let (own, rest) = x.split_at(acts * (cols / VALUES));
+        match acts {
+            1 => panel::<1>(rows, own, now),
+            2 => panel::<2>(rows, own, now),
+            3 => panel::<3>(rows, own, now),
+            4 => panel::<4>(rows, own, now),
+            _ => panel::<MOST>(rows, own, now),
+        }
+        (sums, x) = (after, rest);
+    }
+}
+
+/// [`multiply`] for `ACTS` rows of activations.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn panel<const ACTS: usize>(rows: &[[u8; BLOCK]], x: &[[i8; VALUES]], sums: &mut [TileSums<i32>]) {
+    for (row, weights) in rows.chunks_exact(x.len() / ACTS).enumerate() {
+        let found = row_sums::<ACTS>(weights, x);
+        for (sums, found) in sums.iter_mut().zip(found) {
+            sums[row] += found;
+        }
+    }
+}
+
+/// Returns Σ (code + 1) · x of a row of weights with each of `ACTS` rows of activations.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn row_sums<const ACTS: usize>(weights: &[[u8; BLOCK]], x: &[[i8; VALUES]]) -> [i32; ACTS] {
+    let blocks = weights.len();
+    assert!(x.len() == ACTS * blocks);
+    let mut wide = [_mm256_setzero_si256(); ACTS];
+    for (at, five) in weights.chunks(NARROW).enumerate() {
+        let mut narrow = [_mm256_setzero_si256(); ACTS];
+        for (block, weights) in (NARROW * at..).zip(five) {
+            Ahead::WEIGHTS.ask(weights.as_ptr());
+            for half in 0..2 {
+                // SAFETY: 32 bytes lie there.
+                let mut bytes =
+                    unsafe { _mm256_loadu_si256(weights.as_ptr().add(32 * half).cast()) };
+                for n in 0..4 {
+                    let codes = _mm256_and_si256(bytes, _mm256_set1_epi8(3));
+                    // What comes from another byte gets no lower than above a code.
+                    bytes = _mm256_srli_epi16::<2>(bytes);
+                    for (act, narrow) in narrow.iter_mut().enumerate() {
+                        // SAFETY: each row of activations has so many blocks, and 32 values lie there.
+                        let x = unsafe {
+                            let x = x.as_ptr().add(act * blocks + block).cast::<i8>();
+                            _mm256_loadu_si256(x.add(128 * half + 32 * n).cast())
+                        };
+                        *narrow = _mm256_add_epi16(*narrow, _mm256_maddubs_epi16(codes, x));
+                    }
+                }
+            }
+        }
+        for (wide, narrow) in wide.iter_mut().zip(narrow) {
+            let four = _mm256_madd_epi16(narrow, _mm256_set1_epi16(1));
+            *wide = _mm256_add_epi32(*wide, four);
+        }
+    }
+    let mut sums = [0; ACTS];
+    for (sum, wide) in sums.iter_mut().zip(wide) {
+        *sum = total(wide);
+    }
+    sums
 }

@@ -41,6 +41,7 @@ pub(in crate::simd) const TILES: Tiles = Tiles {
         nibbles: tiles::multiply,
         two_bits: tiles::multiply,
     },
+    in_place: None,
     add: tiles::add,
 };
 

@@ -73,6 +73,7 @@ macro_rules! kernels {
                     nibbles: multiply_small,
                     two_bits: multiply_small,
                 },
+                in_place: None,
                 add: generic::tiles::add,
             }),
         };
