@@ -55,7 +55,7 @@ fn what_is_shown_is_what_is_printed() {
             &["verify"],
             &[
                 "engine operations agree seconds",
-                "core, scalar 175 175 ",
+                "core, scalar 176 176 ",
                 "scalar, all threads ",
                 "no GPU: ",
                 "all digests are the released ones, on ",

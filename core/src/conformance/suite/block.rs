@@ -21,6 +21,7 @@ pub(super) fn run<E: BlockEngine>(engine: &mut E, report: &mut dyn FnMut(&'stati
 /// BitNet's tensors: I2_S, and Hugging Face's packing from floats to floats.
 pub(super) fn two_bits<E: BlockEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     report("block/i2_s", i2_s(engine));
+    report("block/i2_s/encode", i2_s_bytes());
     report("block/bitnet_hf/values", hugging_face_values(engine));
 }
 
@@ -165,6 +166,36 @@ fn i2_s<E: BlockEngine>(engine: &mut E) -> u64 {
         }
         bytes[17] = 0xFF;
         digest.outcome(engine.decode_i2_s(layout, &bytes, &mut [0.0; 256]));
+    }
+    digest.value()
+}
+
+/// Tensors of I2_S in both layouts. A number of codes that is not whole groups, a code that is none, and a scale that is
+/// no number return errors.
+#[inline(never)]
+fn i2_s_bytes() -> u64 {
+    let mut digest = Digest::new();
+    let mut random = Random::new(11);
+    for layout in [i2_s::Interleave::X86x128, i2_s::Interleave::Arm64] {
+        for (len, scale) in [(256, 0.75), (128, 1.0e-40), (64, 3.0), (100, 1.0), (0, 0.5)] {
+            let (mut codes, mut bytes) = ([0i8; 256], [0u8; 64 + 32]);
+            for code in &mut codes {
+                *code = random.below(3) as i8 - 1;
+            }
+            let (Some(codes), Some(bytes)) = (codes.get(..len), bytes.get_mut(..len / 4 + 32))
+            else {
+                continue;
+            };
+            digest.outcome(i2_s::encode(layout, codes, scale, bytes));
+            digest.bytes(bytes);
+        }
+        let mut codes = [1i8; 128];
+        let mut bytes = [7u8; 64];
+        digest.outcome(i2_s::encode(layout, &codes, f32::NAN, &mut bytes));
+        codes[77] = 2;
+        digest.outcome(i2_s::encode(layout, &codes, 1.0, &mut bytes));
+        // As they were.
+        digest.bytes(&bytes);
     }
     digest.value()
 }
