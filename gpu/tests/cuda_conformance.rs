@@ -42,7 +42,7 @@ fn every_digest_is_the_committed_one() {
             );
             digests += 1;
         });
-        assert_eq!(digests, 110, "{capability:?}");
+        assert_eq!(digests, 111, "{capability:?}");
     }
 }
 

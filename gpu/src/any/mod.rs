@@ -260,6 +260,6 @@ mod tests {
     #[test]
     fn core_s_loops_are_reached_as_they_are() {
         let mut engine = AnyEngine::<Scalar>::Scalar(Scalar);
-        assert_eq!(check_engine(&mut engine), Ok(110));
+        assert_eq!(check_engine(&mut engine), Ok(111));
     }
 }
