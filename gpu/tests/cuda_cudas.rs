@@ -42,7 +42,7 @@ fn every_digest_is_the_committed_one() {
             assert_eq!(expected, Some(found), "{name}, {devices} devices, {way}");
             digests += 1;
         });
-        assert_eq!(digests, 110);
+        assert_eq!(digests, 111);
     }
     device.set("peers=1");
 }
