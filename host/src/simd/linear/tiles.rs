@@ -455,8 +455,8 @@ impl Panels {
         };
         let mut blocks = matrix.bytes().chunks_exact(format.bytes());
         let first = blocks.next()?;
-        // Without an early end, which would be a branch for each block.
-        let alike = blocks.fold(true, |alike, block| alike & (scale(block) == scale(first)));
+        // Ends at the second block where each has a scale of its own.
+        let alike = blocks.all(|block| scale(block) == scale(first));
         alike.then(|| (multiply, fixed(format.scale(first))))
     }
 
