@@ -8,9 +8,10 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use tercet_core::block::Format;
 use tercet_core::cluster::{Points, Update};
 use tercet_core::engine::{
-    Buffers, ClusterEngine, ClusterProblem, LinearEngine, SearchBase, SearchEngine,
+    Buffers, ClusterEngine, ClusterProblem, LinearEngine, ModelEngine, SearchBase, SearchEngine,
 };
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, pack};
 use tercet_core::number::Random;
@@ -99,6 +100,41 @@ fn linear(
     };
     let layer = Layer::new(matrix);
     products(threads, &layer, x) == products(&mut Scalar, &layer, x)
+}
+
+/// Compares products of blocks with 16-bit activations, whose scales are so small that kernels may add in f64.
+fn wide(threads: &mut Threads, format: Format, (rows, cols, count): (usize, usize, usize)) -> bool {
+    let mut random = Random::new((rows * cols + count) as u64);
+    let planes = Values::Any.of(2 * cols * count, (-127, 127), &mut random);
+    let layout = Layout::Block(format);
+    let (Ok(len), Ok(x)) = (layout.bytes(rows, cols), I8Sym::new(&planes)) else {
+        return false;
+    };
+    let mut bytes = vec![0; len];
+    bytes.fill_with(|| random.next_u64() as u8);
+    for block in bytes.chunks_exact_mut(format.bytes()) {
+        for at in [Some(format.scale_offset()), format.min_offset()] {
+            if let Some(at) = at {
+                // Below 2⁻¹¹ in magnitude.
+                block[at + 1] &= 0x8F;
+            }
+        }
+    }
+    let Ok(matrix) = Matrix::new(layout, rows, cols, &bytes) else {
+        return false;
+    };
+    let layer = Layer::new(matrix);
+    let scales = vec![0.01; count];
+    let (mut found, mut expected) = (vec![0.0; rows * count], vec![0.0; rows * count]);
+    let (mut sums, mut scratch) = (
+        vec![0; 2 * count * rows.next_multiple_of(8)],
+        vec![0; matrix.scratch_len()],
+    );
+    let done = threads.matmat_wide(&layer, x, &scales, &mut found, (&mut [], &mut []));
+    let room = (&mut sums[..], &mut scratch[..]);
+    let reference = Scalar.matmat_wide(&layer, x, &scales, &mut expected, room);
+    let bits = |out: &[f32]| out.iter().map(|out| out.to_bits()).collect::<Vec<_>>();
+    done.is_ok() && reference.is_ok() && bits(&found) == bits(&expected)
 }
 
 /// Labels, distances and centroids of two steps.
@@ -191,6 +227,16 @@ fn main() -> ExitCode {
             };
             let equal = linear(&mut threads, layout, (rows, cols, count), [Values::Any; 2]);
             compare(equal, format!("{layout:?}, {rows} × {cols} × {count}"));
+        }
+        if let Layout::Block(format) = layout {
+            for (rows, cols, count) in [(5, 64, 1), (33, 700, 2), (70, 300, 19)] {
+                let cols = usize::next_multiple_of(cols, format.len());
+                let equal = wide(&mut threads, format, (rows, cols, count));
+                compare(
+                    equal,
+                    format!("{layout:?}, {rows} × {cols} × {count}, 16 bits"),
+                );
+            }
         }
         for of in ALL.map(|weights| ALL.map(|x| [weights, x])).as_flattened() {
             let equal = linear(&mut threads, layout, (33, 256, 18), *of);

@@ -12,7 +12,16 @@ pub(in crate::simd) trait Codes<const LEN: usize, const BYTES: usize> {
 
     /// Writes a block's codes.
     fn unpack(block: &[u8; BYTES], codes: &mut [u8; LEN]);
+
+    /// Returns the factors of the scale and of the minimum, for each part.
+    #[inline(always)]
+    fn factors(_: &[u8; BYTES]) -> ([i16; MOST_PARTS], [i16; MOST_PARTS]) {
+        ([1; MOST_PARTS], [1; MOST_PARTS])
+    }
 }
+
+/// Maximum number of parts per block.
+pub(in crate::simd) const MOST_PARTS: usize = 16;
 
 /// Blocks of 32 codes that are chosen from their largest magnitude or, if there is a minimum, relative to that: the
 /// formats of [`super::loops`].
@@ -223,6 +232,27 @@ impl Codes<256, 144> for Q4K {
             }
         }
     }
+
+    #[inline(always)]
+    fn factors(block: &[u8; 144]) -> ([i16; MOST_PARTS], [i16; MOST_PARTS]) {
+        let word = |at: usize| {
+            u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+        };
+        let (scales, mins, both) = (word(4), word(8), word(12));
+        // Four six-bit factors per word: two bits of later ones are above the six of each, their other four in `both`.
+        let whole = |word: u32| u64::from(word & 0x3F3F_3F3F);
+        let parted = |low: u32, high: u32| {
+            u64::from(low & 0x0F0F_0F0F | (high >> 6 & 0x0303_0303) << 4) << 32
+        };
+        let scales = (whole(scales) | parted(both, scales)).to_le_bytes();
+        let mins = (whole(mins) | parted(both >> 4, mins)).to_le_bytes();
+        let (mut of_scale, mut of_min) = ([0; MOST_PARTS], [0; MOST_PARTS]);
+        for part in 0..8 {
+            of_scale[part] = i16::from(scales[part]);
+            of_min[part] = -i16::from(mins[part]);
+        }
+        (of_scale, of_min)
+    }
 }
 
 pub(in crate::simd) struct Q6K;
@@ -242,6 +272,15 @@ impl Codes<256, 210> for Q6K {
                 codes[96 + m] = second >> 4 | high >> 2 & 48;
             }
         }
+    }
+
+    #[inline(always)]
+    fn factors(block: &[u8; 210]) -> ([i16; MOST_PARTS], [i16; MOST_PARTS]) {
+        let mut of_scale = [0; MOST_PARTS];
+        for (factor, &byte) in of_scale.iter_mut().zip(&block[192..]) {
+            *factor = i16::from(byte.cast_signed());
+        }
+        (of_scale, [0; MOST_PARTS])
     }
 }
 

@@ -3,16 +3,13 @@
 
 use tercet_core::block::Format;
 
-use super::codes::{Codes, fixed, offset_of};
+use super::codes::{Codes, MOST_PARTS, fixed, offset_of};
 use super::lanes::Lanes;
 use crate::simd::linear::{Activations, Line, Start};
 use crate::simd::search::dots::DotProducts;
 
 /// Values per block, in each of these formats.
 const LEN: usize = 256;
-
-/// Maximum number of parts per block.
-const MOST: usize = 16;
 
 /// Parts whose products are computed at once.
 const FOUR: usize = 4;
@@ -34,9 +31,10 @@ pub(in crate::simd) fn decode<V: Lanes, C: Codes<LEN, BYTES>, const BYTES: usize
         let (scale, min) = (set.wide(scale), set.wide(min));
         let mut codes = [0; LEN];
         C::unpack(block, &mut codes);
+        let (of_scale, of_min) = C::factors(block);
         let parts = out.chunks_exact_mut(len).zip(codes.chunks_exact(len));
         for (part, (out, codes)) in parts.enumerate() {
-            let (of_scale, of_min) = C::FORMAT.factors(block, part);
+            let (of_scale, of_min) = (of_scale[part], of_min[part]);
             let (scale, less) = (scale * f32::from(of_scale), min * f32::from(-of_min));
             for (y, &code) in out.iter_mut().zip(codes) {
                 *y = (i32::from(code) - offset_of(C::FORMAT)) as f32 * scale;
@@ -51,8 +49,8 @@ pub(in crate::simd) fn decode<V: Lanes, C: Codes<LEN, BYTES>, const BYTES: usize
 
 /// Returns the sums of a block's activations over its parts.
 #[inline(always)]
-fn sums(format: Format, x: &[i8; LEN]) -> [i32; MOST] {
-    let mut sums = [0; MOST];
+fn sums(format: Format, x: &[i8; LEN]) -> [i32; MOST_PARTS] {
+    let mut sums = [0; MOST_PARTS];
     for (sum, x) in sums.iter_mut().zip(x.chunks_exact(format.part_len())) {
         *sum = x.iter().map(|&x| i32::from(x)).sum();
     }
@@ -68,12 +66,13 @@ pub(in crate::simd) fn products<S: DotProducts, C: Codes<LEN, BYTES>, const BYTE
     set: S,
     block: &[u8; BYTES],
     x: &[i8; LEN],
-    sums: &[i32; MOST],
+    sums: &[i32; MOST_PARTS],
 ) -> (i32, i32) {
     let len = const { C::FORMAT.part_len() };
     let mut codes = [0; LEN];
     C::unpack(block, &mut codes);
     let above = S::ABOVE + offset_of(C::FORMAT);
+    let factors = C::factors(block);
     let (mut of_scale, mut of_min) = (0, 0);
     for four in 0..const { C::FORMAT.parts() / FOUR } {
         let mut found = [set.start(0); FOUR];
@@ -90,9 +89,8 @@ pub(in crate::simd) fn products<S: DotProducts, C: Codes<LEN, BYTES>, const BYTE
             }
         }
         for (dot, part) in set.totals(found).into_iter().zip(FOUR * four..) {
-            let factors = C::FORMAT.factors(block, part);
-            of_scale += i32::from(factors.0) * dot;
-            of_min += i32::from(factors.1) * sums[part];
+            of_scale += i32::from(factors.0[part]) * dot;
+            of_min += i32::from(factors.1[part]) * sums[part];
         }
     }
     (of_scale, of_min)
@@ -103,7 +101,7 @@ pub(in crate::simd) fn products<S: DotProducts, C: Codes<LEN, BYTES>, const BYTE
 pub(in crate::simd) fn dot<C: Codes<LEN, BYTES>, const BYTES: usize>(
     bytes: &[u8],
     x: &[i8],
-    products: impl Fn(&[u8; BYTES], &[i8; LEN], &[i32; MOST]) -> (i32, i32),
+    products: impl Fn(&[u8; BYTES], &[i8; LEN], &[i32; MOST_PARTS]) -> (i32, i32),
 ) -> Option<i128> {
     let mut total = 0;
     let blocks = bytes.as_chunks::<BYTES>().0.iter();
@@ -137,7 +135,7 @@ pub(in crate::simd) fn rows<C: Codes<LEN, BYTES>, const BYTES: usize>(
     bytes: &[u8],
     x: &Activations,
     out: &mut [i64],
-    products: impl Fn(&[u8; BYTES], &[i8; LEN], &[i32; MOST]) -> (i32, i32),
+    products: impl Fn(&[u8; BYTES], &[i8; LEN], &[i32; MOST_PARTS]) -> (i32, i32),
 ) {
     let lines = x.lines.as_chunks::<{ LEN / size_of::<Line>() }>().0;
     for (row, out) in bytes.chunks_exact(x.len / LEN * BYTES).zip(out) {

@@ -2,26 +2,57 @@
 
 use tercet_core::linear::{I8Sym, Layer, Layout};
 
-use super::half_tiles::{HalfTiles, Panel};
-use super::{CHUNK, HalfRows};
+use super::CHUNK;
+use super::half_tiles::{GROUP, HalfTiles, PAIRS, Pair, Panel};
+use super::halves::{HalfRows, PlaneRows, ValueRows};
 use crate::simd::Backend;
+use crate::simd::blocks::codes::MOST_PARTS;
+
+/// Values per block with parts.
+pub(in crate::simd) const BLOCK: usize = 256;
 
 /// 32 activations.
-pub(in crate::simd) type Values = [i16; 32];
+pub(in crate::simd) type Values = [i16; GROUP];
+
+/// Activations of a block with parts: their planes, and the sums of every sixteen of their values.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub(in crate::simd) struct Planes {
+    pub(in crate::simd) high: [i8; BLOCK],
+    pub(in crate::simd) low: [i8; BLOCK],
+    pub(in crate::simd) sums: [i32; MOST_PARTS],
+}
+
+/// Rows of activations in strips: each pair of columns for all rows of a strip, then the next pair.
+#[derive(Debug)]
+pub(in crate::simd) struct Strips {
+    pub(super) pairs: Vec<Pair>,
+    /// Σx of every [`GROUP`] of columns, in the same order.
+    pub(super) sums: Vec<f64>,
+    /// Rows of activations, and their columns.
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+}
+
+/// A kernel, and the activations in its order.
+enum Way {
+    /// Rows, and Σx of every 32 values.
+    Values(ValueRows, Vec<Values>, Vec<f64>),
+    /// Rows in blocks.
+    Planes(PlaneRows, Vec<Planes>),
+    /// Many rows.
+    Tiles(HalfTiles, Strips),
+}
 
 /// The inverse of the unit of a sum: sums of blocks are whole numbers of 2⁻²⁴.
 const UNITS: f64 = 16_777_216.0;
 
 /// The product of rows of blocks with rows of 16-bit activations.
 pub(crate) struct HalfProduct {
-    rows: HalfRows,
-    tiles: Option<HalfTiles>,
-    /// Rows, one after another.
-    x: Vec<Values>,
-    /// Σx of every 32 values.
-    sums: Vec<f64>,
-    /// Blocks per row.
-    blocks: usize,
+    way: Way,
+    /// Rows of activations, and their columns.
+    rows: usize,
+    cols: usize,
 }
 
 impl Backend {
@@ -33,66 +64,107 @@ impl Backend {
         let Layout::Block(format) = matrix.layout() else {
             return None;
         };
-        let linear = self.kernels().linear;
-        let rows = (linear.halves)(format)?;
-        if layer.has_bias() || matrix.wide_sum_bits() > f64::MANTISSA_DIGITS {
+        // A bit less, as the parts of a sum can be up to twice as large.
+        if layer.has_bias() || matrix.wide_sum_bits() >= f64::MANTISSA_DIGITS {
             return None;
         }
+        let linear = self.kernels().linear;
         let (high, low) = x.get().split_at(x.len() / 2);
-        let planes = high.as_chunks::<32>().0.iter().zip(low.as_chunks::<32>().0);
-        let mut all = vec![[0; 32]; high.len() / 32];
-        for (x, (high, low)) in all.iter_mut().zip(planes) {
-            for ((x, &high), &low) in x.iter_mut().zip(high).zip(low) {
-                *x = 255 * i16::from(high) + i16::from(low);
+        let cols = matrix.cols();
+        let rows = high.len() / cols;
+        let tiles = (linear.half_tiles)(format).filter(|_| rows >= FEW);
+        let way = match tiles {
+            Some(tiles) => Way::Tiles(tiles, strips((high, low), tiles.strip(), cols)),
+            None => match (linear.halves)(format)? {
+                HalfRows::Values(kernel) => {
+                    let mut values = vec![[0; GROUP]; high.len() / GROUP];
+                    whole(high, low, values.as_flattened_mut());
+                    let sums = values.iter().map(sum).collect();
+                    Way::Values(kernel, values, sums)
+                }
+                HalfRows::Planes(kernel) => Way::Planes(kernel, planes(high, low)),
+            },
+        };
+        Some(HalfProduct { way, rows, cols })
+    }
+}
+
+/// Writes whole activations.
+#[inline(always)]
+fn whole(high: &[i8], low: &[i8], values: &mut [i16]) {
+    for ((x, &high), &low) in values.iter_mut().zip(high).zip(low) {
+        *x = 255 * i16::from(high) + i16::from(low);
+    }
+}
+
+/// Returns Σx.
+fn sum(x: &Values) -> f64 {
+    f64::from(x.iter().map(|&x| i32::from(x)).sum::<i32>())
+}
+
+/// Brings activations into blocks.
+fn planes(high: &[i8], low: &[i8]) -> Vec<Planes> {
+    let blocks = high.as_chunks().0.iter().zip(low.as_chunks().0);
+    let planes = blocks.map(|(&high, &low)| {
+        let mut values = [0; BLOCK];
+        whole(&high, &low, &mut values);
+        let mut sums = [0; MOST_PARTS];
+        for (sum, values) in sums.iter_mut().zip(values.as_chunks::<16>().0) {
+            *sum = values.iter().map(|&x| i32::from(x)).sum();
+        }
+        Planes { high, low, sums }
+    });
+    planes.collect()
+}
+
+/// Brings activations into strips of so many rows; missing rows are zeros.
+fn strips((high, low): (&[i8], &[i8]), strip: usize, cols: usize) -> Strips {
+    let rows = high.len() / cols;
+    let count = rows.next_multiple_of(strip);
+    let mut pairs = vec![[0; 2]; count * cols / 2];
+    let mut sums = vec![0.0; count * cols / GROUP];
+    let row_pairs = high.chunks_exact(cols).zip(low.chunks_exact(cols));
+    for (row, (high, low)) in row_pairs.enumerate() {
+        let (first, lane) = (row / strip * strip, row % strip);
+        let pairs = &mut pairs[first * cols / 2..][..strip * cols / 2];
+        let sums = &mut sums[first * cols / GROUP..][..strip * cols / GROUP];
+        let groups = high.as_chunks::<GROUP>().0.iter().zip(low.as_chunks().0);
+        let places = pairs
+            .chunks_exact_mut(strip * PAIRS)
+            .zip(sums.chunks_exact_mut(strip));
+        for ((high, low), (pairs, sums)) in groups.zip(places) {
+            let mut values: Values = [0; GROUP];
+            let low: &[i8; GROUP] = low;
+            whole(high, low, &mut values);
+            sums[lane] = sum(&values);
+            let places = pairs.iter_mut().skip(lane).step_by(strip);
+            for (place, &pair) in places.zip(values.as_chunks::<2>().0) {
+                *place = pair;
             }
         }
-        let sum = |x: &Values| f64::from(x.iter().map(|&x| i32::from(x)).sum::<i32>());
-        Some(HalfProduct {
-            rows,
-            tiles: (linear.half_tiles)(format),
-            sums: all.iter().map(sum).collect(),
-            x: all,
-            blocks: matrix.cols() / 32,
-        })
+    }
+    Strips {
+        pairs,
+        sums,
+        rows,
+        cols,
     }
 }
 
 impl HalfProduct {
     /// Returns the number of rows of activations.
     pub(crate) const fn rows(&self) -> usize {
-        self.x.len() / self.blocks
+        self.rows
     }
 
-    /// Returns the blocks per row.
-    pub(super) const fn blocks(&self) -> usize {
-        self.blocks
-    }
-
-    /// Returns the activations of a row for a block.
-    #[inline(always)]
-    pub(super) fn values(&self, row: usize, block: usize) -> &Values {
-        &self.x[row * self.blocks + block]
-    }
-
-    /// Returns their sum.
-    #[inline(always)]
-    pub(super) fn sum(&self, row: usize, block: usize) -> f64 {
-        self.sums[row * self.blocks + block]
-    }
-
-    /// True if [`HalfProduct::tiles`] pays off: from some rows of activations on.
+    /// True if the product is computed by [`HalfProduct::tiles`], else by [`HalfProduct::row`].
     pub(crate) const fn has_tiles(&self) -> bool {
-        self.tiles.is_some() && self.rows() >= FEW
+        matches!(self.way, Way::Tiles(..))
     }
 
     /// Writes to `out` the values of a layer's rows times a row of activations, as in [`Layer::value`]. The layer has
-    /// the columns and the layout that the product was made for.
+    /// the columns and the layout that the product was made for. It writes nothing if there are tiles.
     pub(crate) fn row(&self, layer: &Layer<'_>, x: usize, x_scale: f32, out: &mut [f32]) {
-        let at = x * self.blocks;
-        let (x, of_x) = (
-            &self.x[at..][..self.blocks],
-            &self.sums[at..][..self.blocks],
-        );
         let weights = layer.weights();
         let row = weights.layout().group_bytes(weights.cols()).unwrap_or(1);
         let parts = weights.bytes().chunks(CHUNK * row);
@@ -100,10 +172,31 @@ impl HalfProduct {
             let mut sums = [0.0; CHUNK];
             let sums = &mut sums[..out.len()];
             // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-            unsafe { (self.rows)(bytes, x, of_x, sums) };
+            unsafe { self.sums(bytes, x, sums) };
             for (row, (out, &mut sum)) in out.iter_mut().zip(sums).enumerate() {
                 *out = layer.value_of_rounded(CHUNK * part + row, (sum * UNITS) as f32, x_scale);
             }
+        }
+    }
+
+    /// Computes the sums of rows with a row of activations; none if there are tiles.
+    ///
+    /// # Safety
+    /// The kernel's set must run here.
+    unsafe fn sums(&self, bytes: &[u8], x: usize, sums: &mut [f64]) {
+        match &self.way {
+            Way::Values(rows, values, of_x) => {
+                let blocks = self.cols / GROUP;
+                let part = x * blocks..(x + 1) * blocks;
+                // SAFETY: as the caller promises.
+                unsafe { rows(bytes, &values[part.clone()], &of_x[part], sums) }
+            }
+            Way::Planes(rows, planes) => {
+                let blocks = self.cols / BLOCK;
+                // SAFETY: as above.
+                unsafe { rows(bytes, &planes[x * blocks..][..blocks], sums) }
+            }
+            Way::Tiles(..) => {}
         }
     }
 
@@ -116,7 +209,9 @@ impl HalfProduct {
         room: &mut Panel,
         mut give: impl FnMut(usize, usize, &[f32]),
     ) {
-        let Some(tiles) = self.tiles else { return };
+        let Way::Tiles(tiles, strips) = &self.way else {
+            return;
+        };
         let weights = layer.weights();
         let row = weights.layout().group_bytes(weights.cols()).unwrap_or(1);
         let found = |first: usize, x: usize, sums: &[f64]| {
@@ -128,7 +223,7 @@ impl HalfProduct {
             give(x, first, values);
         };
         // SAFETY: as in `row`.
-        unsafe { tiles.each(weights.bytes(), row, self, room, found) };
+        unsafe { tiles.each(weights.bytes(), row, strips, room, found) };
     }
 }
 

@@ -1,32 +1,44 @@
-//! Many rows of 16-bit activations as a whole: a panel of rows of weights is multiplied with a few of them at a time.
+//! Many rows of 16-bit activations as a whole: a panel of rows of weights is multiplied with a strip of them at a time.
 //!
-//! Rows of weights are in parallel lanes, with two columns per lane, so that an instruction multiplies both and adds;
-//! activations need no special order. After each block of 32 columns its sums, below 2²⁷, are multiplied by the scales
-//! in f64; see [`super::halves`] for why that is exact.
+//! Rows of weights are in parallel lanes, with two columns per lane, so that an instruction multiplies both and adds.
+//! Weights are multiplied by their part's factor when they are packed, so that a block has one scale; it is divided into
+//! runs of columns whose sums surely fit 31 bits. The sums of runs, and those of activations for the minima, are
+//! multiplied by scales in f64; see [`super::halves`] for why that is exact. A panel has so few columns that it stays in the first
+//! cache while all strips pass, and the activations of a strip lie in the order in which they are read.
 
 use tercet_core::block::Format;
 
-use super::half_product::{HalfProduct, Values};
+use super::half_product::Strips;
 use crate::simd::blocks::codes::{Codes, fixed, offset_of};
+use crate::simd::stores::ask;
 
-/// Rows of activations that are multiplied with a block of a panel at a time.
-pub(in crate::simd) const STRIP: usize = 4;
-/// Pairs of columns per block.
-pub(in crate::simd) const PAIRS: usize = 16;
+/// Columns that are brought into order at a time, and that share a minimum.
+pub(in crate::simd) const GROUP: usize = 32;
+/// Pairs of columns in these.
+pub(in crate::simd) const PAIRS: usize = GROUP / 2;
 /// Rows of [`Sixteen`].
-const LANES: usize = 16;
+pub(in crate::simd) const LANES: usize = 16;
+/// Bytes per cache line.
+const LINE: usize = 64;
+/// Columns per panel: whole blocks of every format. Sixteen rows take 16 KiB.
+const COLUMNS: usize = 512;
+
+/// Two columns of a row of activations.
+pub(in crate::simd) type Pair = [i16; 2];
 
 /// Two columns of sixteen rows of weights.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(in crate::simd) struct Sixteen(pub(in crate::simd) [[i16; 2]; LANES]);
+pub(in crate::simd) struct Sixteen(pub(in crate::simd) [Pair; LANES]);
 
 /// A panel, and its results.
 #[derive(Debug, Default)]
 pub(crate) struct Panel {
-    /// Block after block, pair after pair of its columns, all rows.
+    /// Pair after pair of columns, all rows.
     pairs: Vec<Sixteen>,
-    /// Scales of a block's rows times 2²⁴, block after block, and minima, if the format has them.
+    /// The pairs of each run, and its block.
+    runs: Vec<(usize, usize)>,
+    /// Scales of a block's rows times 2²⁴, block after block, and minima, group after group, if the format has them.
     scales: Vec<f64>,
     minima: Vec<f64>,
     /// Sums in units of 2⁻²⁴: those of all rows with a row of activations, then with the next.
@@ -38,127 +50,257 @@ pub(crate) struct Panel {
 pub(in crate::simd) struct HalfTiles {
     /// Rows per panel.
     rows: usize,
+    /// Rows of activations per strip.
+    strip: usize,
     /// Multiplies rows of weights, at most as many as a panel has, by all rows of activations.
-    multiply: unsafe fn(&[u8], &HalfProduct, &mut Panel),
+    multiply: unsafe fn(&[u8], &Strips, &mut Panel),
 }
 
-/// How a detected instruction set multiplies a block of a panel with `ROWS` rows.
-pub(in crate::simd) trait HalfTile<const ROWS: usize>: Copy {
-    /// Adds to `totals` the sums of some rows of activations, times the scales of the weights' rows, and these rows'
-    /// minima times sums of the activations.
+/// How a detected instruction set multiplies a run of a panel with `ROWS` rows by `STRIP` rows of activations.
+pub(in crate::simd) trait HalfTile<const ROWS: usize, const STRIP: usize>:
+    Copy
+{
+    /// Writes [`GROUP`] columns of `ROWS` rows in a panel's order. The rows begin `apart` weights from each other.
     ///
     /// # Safety
-    /// The panel has `ROWS / 16` for each of [`PAIRS`].
+    /// All these weights can be read; the panel has `ROWS / 16` for each of [`PAIRS`].
+    #[inline(always)]
+    unsafe fn spread(self, weights: *const i16, apart: usize, panel: &mut [Sixteen]) {
+        for row in 0..ROWS {
+            for pair in 0..PAIRS {
+                // SAFETY: as the caller promises.
+                let two = unsafe { weights.add(row * apart + 2 * pair).cast::<Pair>().read() };
+                panel[pair * (ROWS / LANES) + row / LANES].0[row % LANES] = two;
+            }
+        }
+    }
+
+    /// Adds to `totals` the sums of a strip of activations, times the scales of the weights' rows.
+    ///
+    /// # Safety
+    /// The panel has `ROWS / 16` for each pair of activations.
     unsafe fn multiply(
         self,
         panel: &[Sixteen],
-        x: [&Values; STRIP],
+        x: &[[Pair; STRIP]],
         scales: &[f64; ROWS],
-        minima: Option<(&[f64; ROWS], [f64; STRIP])>,
         totals: &mut [[f64; ROWS]; STRIP],
     );
 }
 
 /// As [`HalfTiles::multiply`].
 #[inline(always)]
-pub(in crate::simd) fn multiply<S, C, const ROWS: usize, const BYTES: usize>(
+pub(in crate::simd) fn multiply<
+    S,
+    C,
+    const ROWS: usize,
+    const STRIP: usize,
+    const LEN: usize,
+    const BYTES: usize,
+>(
     set: S,
     bytes: &[u8],
-    x: &HalfProduct,
+    x: &Strips,
     room: &mut Panel,
 ) where
-    S: HalfTile<ROWS>,
-    C: Codes<32, BYTES>,
+    S: HalfTile<ROWS, STRIP>,
+    C: Codes<LEN, BYTES>,
 {
     let has_minima = const { C::FORMAT.min_offset().is_some() };
-    let blocks = x.blocks();
-    pack::<C, ROWS, BYTES>(bytes, blocks, room);
+    let of_x = x.pairs.as_chunks::<STRIP>().0;
+    let sums = x.sums.as_chunks::<STRIP>().0;
+    let strips = of_x.len() / (x.cols / 2);
     room.totals.clear();
-    room.totals
-        .resize(x.rows().next_multiple_of(STRIP) * ROWS, 0.0);
-    let panel = room.pairs.chunks_exact(PAIRS * ROWS / LANES);
-    let scales = room.scales.as_chunks::<ROWS>().0;
-    let minima = room.minima.as_chunks::<ROWS>().0;
-    let totals = room.totals.as_chunks_mut::<ROWS>().0;
-    for (block, (panel, scales)) in panel.zip(scales).enumerate() {
+    room.totals.resize(strips * STRIP * ROWS, 0.0);
+    for first in (0..x.cols).step_by(COLUMNS) {
+        let cols = COLUMNS.min(x.cols - first);
+        pack::<S, C, ROWS, STRIP, LEN, BYTES>(set, bytes, (first, cols), x.cols, room);
+        let scales = room.scales.as_chunks::<ROWS>().0;
+        let minima = room.minima.as_chunks::<ROWS>().0;
+        let totals = room.totals.as_chunks_mut::<ROWS>().0;
         for (strip, totals) in totals.as_chunks_mut::<STRIP>().0.iter_mut().enumerate() {
-            let mut rows = [x.values(0, block); STRIP];
-            let mut sums = [0.0; STRIP];
-            for number in 0..STRIP {
-                // The last row replaces missing ones.
-                let row = (strip * STRIP + number).min(x.rows() - 1);
-                rows[number] = x.values(row, block);
-                if has_minima {
-                    sums[number] = x.sum(row, block);
-                }
+            let from = strip * x.cols + first;
+            let (mut panel, mut x) = (&room.pairs[..], &of_x[from / 2..]);
+            for &(pairs, block) in &room.runs {
+                let (weights, more) = panel.split_at(pairs * ROWS / LANES);
+                let (x_of, x_more) = x.split_at(pairs);
+                // SAFETY: a run of a panel was packed so.
+                unsafe { set.multiply(weights, x_of, &scales[block], totals) };
+                (panel, x) = (more, x_more);
             }
-            let minima = match has_minima {
-                true => minima.get(block).map(|minima| (minima, sums)),
-                false => None,
-            };
-            // SAFETY: a block of a panel was packed so.
-            unsafe { set.multiply(panel, rows, scales, minima, totals) };
+            if has_minima {
+                let sums = &sums[from / GROUP..][..cols / GROUP];
+                add_minima(minima, sums, totals);
+            }
         }
     }
 }
 
-/// Brings rows into a panel's order; missing rows are zeros.
+/// Adds to `totals` the minima of each group times its sums of activations. All of this is exact.
 #[inline(always)]
-fn pack<C: Codes<32, BYTES>, const ROWS: usize, const BYTES: usize>(
-    bytes: &[u8],
-    blocks: usize,
-    room: &mut Panel,
+fn add_minima<const ROWS: usize, const STRIP: usize>(
+    minima: &[[f64; ROWS]],
+    sums: &[[f64; STRIP]],
+    totals: &mut [[f64; ROWS]; STRIP],
 ) {
-    let min_at = const { C::FORMAT.min_offset() };
-    let scale_at = const { C::FORMAT.scale_offset() };
-    let offset = const { offset_of(C::FORMAT) as i16 };
-    let block_len = PAIRS * ROWS / LANES;
+    for (row, totals) in totals.iter_mut().enumerate() {
+        let mut own = *totals;
+        for (minima, sums) in minima.iter().zip(sums) {
+            for (total, &min) in own.iter_mut().zip(minima) {
+                *total = min.mul_add(sums[row], *total);
+            }
+        }
+        *totals = own;
+    }
+}
+
+/// Returns the code that stands for a weight of 0 in a panel: the middle one, where a part's factor makes weights long.
+const fn middle_of(format: Format) -> i32 {
+    let (lowest, highest) = format.codes();
+    match format.parts() {
+        1 => offset_of(format),
+        _ => (highest as i32 - lowest as i32 + 1) / 2,
+    }
+}
+
+/// Largest Σ|w| of a row in a run: times 32,512 it is below 2³¹.
+const MOST: u32 = i32::MAX as u32 / 32_512;
+
+/// Adds the runs of a block, given the pairs of columns per part.
+#[inline(always)]
+fn add_runs<const ROWS: usize>(
+    (block, part): (usize, usize),
+    panel: &[Sixteen],
+    runs: &mut Vec<(usize, usize)>,
+) {
+    let mut pairs = 0;
+    // Σ|w| of each row in the run.
+    let mut all = [0; ROWS];
+    for weights in panel.chunks_exact(part * ROWS / LANES) {
+        let mut own = [0; ROWS];
+        for pair in weights.chunks_exact(ROWS / LANES) {
+            for (own, pairs) in own.as_chunks_mut::<LANES>().0.iter_mut().zip(pair) {
+                for (sum, [a, b]) in own.iter_mut().zip(&pairs.0) {
+                    *sum += u32::from(a.unsigned_abs()) + u32::from(b.unsigned_abs());
+                }
+            }
+        }
+        let mut most = 0;
+        for (all, &own) in all.iter_mut().zip(&own) {
+            *all += own;
+            most = most.max(*all);
+        }
+        if most > MOST && pairs > 0 {
+            runs.push((pairs, block));
+            (pairs, all) = (0, own);
+        }
+        pairs += part;
+    }
+    runs.push((pairs, block));
+}
+
+/// Brings some columns of rows into a panel's order; missing rows are zeros.
+#[inline(always)]
+fn pack<S, C, const ROWS: usize, const STRIP: usize, const LEN: usize, const BYTES: usize>(
+    set: S,
+    bytes: &[u8],
+    (first, cols): (usize, usize),
+    all_cols: usize,
+    room: &mut Panel,
+) where
+    S: HalfTile<ROWS, STRIP>,
+    C: Codes<LEN, BYTES>,
+{
+    let middle = const { middle_of(C::FORMAT) };
+    let parts = const { C::FORMAT.parts() };
+    let part_len = const { C::FORMAT.part_len() };
+    let has_minima = const { C::FORMAT.min_offset().is_some() };
+    // Otherwise a group would have several minima.
+    const { assert!(C::FORMAT.min_offset().is_none() || C::FORMAT.part_len() == GROUP) };
+    let group = PAIRS * ROWS / LANES;
     room.pairs
-        .resize(blocks * block_len, Sixteen([[0; 2]; LANES]));
-    room.scales.resize(blocks * ROWS, 0.0);
-    room.minima
-        .resize(if min_at.is_some() { blocks * ROWS } else { 0 }, 0.0);
-    let scale_of = |block: &[u8; BYTES], at: usize| {
-        fixed(half::f16::from_le_bytes([block[at], block[at + 1]])) as f64
-    };
-    let mut rows = bytes.chunks_exact(blocks * BYTES);
-    for row in 0..ROWS {
-        let Some(bytes) = rows.next() else {
-            room.scales
-                .iter_mut()
-                .skip(row)
-                .step_by(ROWS)
-                .for_each(|scale| *scale = 0.0);
-            room.minima
-                .iter_mut()
-                .skip(row)
-                .step_by(ROWS)
-                .for_each(|min| *min = 0.0);
-            continue;
-        };
-        for (at, block) in bytes.as_chunks::<BYTES>().0.iter().enumerate() {
-            let mut codes = [0; 32];
+        .resize(cols / GROUP * group, Sixteen([[0; 2]; LANES]));
+    room.scales.clear();
+    room.scales.resize(cols / LEN * ROWS, 0.0);
+    room.runs.clear();
+    room.minima.clear();
+    let groups = if has_minima { cols / GROUP } else { 0 };
+    room.minima.resize(groups * ROWS, 0.0);
+    let mut weights = [[0; LEN]; ROWS];
+    let panels = room.pairs.chunks_exact_mut(LEN / GROUP * group);
+    for (at, panel) in panels.enumerate() {
+        let rows = bytes.chunks_exact(all_cols / LEN * BYTES);
+        for (number, (weights, row)) in weights.iter_mut().zip(rows).enumerate() {
+            let block = &row.as_chunks::<BYTES>().0[first / LEN + at];
+            // Of the next panel's row.
+            for line in (0..BYTES).step_by(LINE) {
+                ask(block.as_ptr().wrapping_add(ROWS * row.len() + line));
+            }
+            let mut codes = [0; LEN];
             C::unpack(block, &mut codes);
-            let panel = &mut room.pairs[at * block_len..][..block_len];
-            let lanes = panel.iter_mut().skip(row / LANES).step_by(ROWS / LANES);
-            for (lanes, codes) in lanes.zip(codes.as_chunks::<2>().0) {
-                lanes.0[row % LANES] = [i16::from(codes[0]) - offset, i16::from(codes[1]) - offset];
+            let (of_scale, of_min) = C::factors(block);
+            let codes = codes.chunks_exact(part_len);
+            for (part, (weights, codes)) in
+                weights.chunks_exact_mut(part_len).zip(codes).enumerate()
+            {
+                for (weight, &code) in weights.iter_mut().zip(codes) {
+                    *weight = i16::from(code) - middle as i16;
+                    if parts > 1 {
+                        *weight *= of_scale[part];
+                    }
+                }
             }
-            room.scales[at * ROWS + row] = scale_of(block, scale_at);
-            if let Some(min_at) = min_at {
-                room.minima[at * ROWS + row] = scale_of(block, min_at);
+            let scale = fixed(C::FORMAT.scale(block));
+            room.scales[at * ROWS + number] = scale as f64;
+            if has_minima {
+                let min = fixed(C::FORMAT.min(block));
+                // What the middle code's weight is more than 0 belongs to the minimum.
+                let more = i64::from(middle - offset_of(C::FORMAT)) * scale;
+                let minima = room.minima[at * (LEN / GROUP) * ROWS..]
+                    .as_chunks_mut::<ROWS>()
+                    .0;
+                for ((minima, &of_scale), &of_min) in minima
+                    .iter_mut()
+                    .zip(&of_scale)
+                    .zip(&of_min)
+                    .take(LEN / GROUP)
+                {
+                    minima[number] = (i64::from(of_scale) * more + i64::from(of_min) * min) as f64;
+                }
             }
+        }
+        for (columns, panel) in panel.chunks_exact_mut(group).enumerate() {
+            // SAFETY: rows of `LEN` weights lie one after another.
+            unsafe {
+                let from = weights.as_ptr().cast::<i16>().add(GROUP * columns);
+                set.spread(from, LEN, panel);
+            }
+        }
+        match parts {
+            // 32 columns, whose sums are below 2²⁷.
+            1 => room.runs.push((LEN / 2, at)),
+            _ => add_runs::<ROWS>((at, part_len / 2), panel, &mut room.runs),
         }
     }
 }
 
 impl HalfTiles {
-    /// Returns the functions for panels of so many rows.
+    /// Returns the functions for panels of so many rows, and strips of so many activations.
     pub(in crate::simd) const fn new(
         rows: usize,
-        multiply: unsafe fn(&[u8], &HalfProduct, &mut Panel),
+        strip: usize,
+        multiply: unsafe fn(&[u8], &Strips, &mut Panel),
     ) -> Self {
-        Self { rows, multiply }
+        Self {
+            rows,
+            strip,
+            multiply,
+        }
+    }
+
+    /// Returns the rows of activations per strip.
+    pub(super) const fn strip(self) -> usize {
+        self.strip
     }
 
     /// Multiplies rows of weights by all rows of activations, and calls `found` with the first of some rows, the number
@@ -170,7 +312,7 @@ impl HalfTiles {
         self,
         bytes: &[u8],
         row: usize,
-        x: &HalfProduct,
+        x: &Strips,
         room: &mut Panel,
         mut found: impl FnMut(usize, usize, &[f64]),
     ) {
@@ -179,7 +321,7 @@ impl HalfTiles {
             unsafe { (self.multiply)(bytes, x, room) };
             let count = bytes.len() / row;
             let totals = room.totals.chunks_exact(self.rows);
-            for (number, totals) in totals.take(x.rows()).enumerate() {
+            for (number, totals) in totals.take(x.rows).enumerate() {
                 found(panel * self.rows, number, &totals[..count]);
             }
         }

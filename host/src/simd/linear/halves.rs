@@ -8,16 +8,27 @@
 
 use tercet_core::block::Format;
 
-use super::half_product::Values;
+use super::half_product::{Planes, Values};
 use crate::simd::blocks::codes::{Codes, offset_of};
 use crate::simd::stores::ask;
 
 /// Bytes per cache line.
 const LINE: usize = 64;
 
-/// Computes rows of a format times activations. The arguments are the bytes of as many rows as there are sums, the
-/// activations and, for every 32, their sum.
-pub(in crate::simd) type HalfRows = unsafe fn(&[u8], &[Values], &[f64], &mut [f64]);
+/// Computes rows of a format times activations.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::simd) enum HalfRows {
+    /// For blocks of 32 with one scale.
+    Values(ValueRows),
+    /// For blocks with parts.
+    Planes(PlaneRows),
+}
+
+/// The arguments are the bytes of as many rows as there are sums, the activations and, for every 32, their sum.
+pub(in crate::simd) type ValueRows = unsafe fn(&[u8], &[Values], &[f64], &mut [f64]);
+
+/// The arguments are the bytes of as many rows as there are sums, and the activations.
+pub(in crate::simd) type PlaneRows = unsafe fn(&[u8], &[Planes], &mut [f64]);
 
 /// How a detected instruction set multiplies `ROWS` rows.
 pub(in crate::simd) trait Halves<const ROWS: usize>: Copy {
@@ -48,7 +59,7 @@ pub(in crate::simd) trait Halves<const ROWS: usize>: Copy {
     fn get(self, totals: Self::Totals) -> [f64; ROWS];
 }
 
-/// As [`HalfRows`]: Σ d · Σ code · x, and Σ m · Σx, of a row's blocks.
+/// As [`ValueRows`]: Σ d · Σ code · x, and Σ m · Σx, of a row's blocks.
 #[inline(always)]
 pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
     set: S,
@@ -107,35 +118,47 @@ pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
     }
 }
 
-/// Defines the functions of a set for formats, compiled for its features.
+/// Defines the functions of a set for formats, compiled for its features. The numbers are those of rows of weights in
+/// lanes, rows per panel, and rows of activations per strip.
 macro_rules! by_halves {
-    ($set:ty, $rows:literal, $panel:literal, $features:literal) => {
-        /// Returns the kernel for rows of a format; `None` if its blocks do not have 32 codes with one scale.
+    ($set:ty, $rows:literal, $panel:literal, $strip:literal, $features:literal) => {
+        /// Returns the kernel for rows of a format; `None` if its blocks are longer than 32 and have one scale.
         pub(in crate::simd) fn halves(
             format: tercet_core::block::Format,
         ) -> Option<$crate::simd::linear::HalfRows> {
             use tercet_core::block::Format;
 
             use $crate::simd::blocks::codes::{self, Codes};
+            use $crate::simd::linear::half_product::{Planes, Values};
+            use $crate::simd::linear::{HalfRows, half_planes, halves};
 
             #[target_feature(enable = $features)]
-            fn rows<C: Codes<32, BYTES>, const BYTES: usize>(
+            fn values<C: Codes<32, BYTES>, const BYTES: usize>(
                 bytes: &[u8],
-                x: &[$crate::simd::linear::Values],
+                x: &[Values],
                 sums: &[f64],
                 out: &mut [f64],
             ) {
-                let set = <$set>::here();
-                $crate::simd::linear::halves::rows::<_, C, $rows, BYTES>(set, bytes, x, sums, out);
+                halves::rows::<_, C, $rows, BYTES>(<$set>::here(), bytes, x, sums, out);
             }
-            match format {
-                Format::Q8_0 => Some(rows::<codes::Q8_0, 34>),
-                Format::Q4_0 => Some(rows::<codes::Q4_0, 18>),
-                Format::Q4_1 => Some(rows::<codes::Q4_1, 20>),
-                Format::Q5_0 => Some(rows::<codes::Q5_0, 22>),
-                Format::Q5_1 => Some(rows::<codes::Q5_1, 24>),
-                _ => None,
+            #[target_feature(enable = $features)]
+            fn planes<C: Codes<256, BYTES>, const BYTES: usize>(
+                bytes: &[u8],
+                x: &[Planes],
+                out: &mut [f64],
+            ) {
+                half_planes::rows::<_, C, BYTES>(<$set>::here(), bytes, x, out);
             }
+            Some(match format {
+                Format::Q8_0 => HalfRows::Values(values::<codes::Q8_0, 34>),
+                Format::Q4_0 => HalfRows::Values(values::<codes::Q4_0, 18>),
+                Format::Q4_1 => HalfRows::Values(values::<codes::Q4_1, 20>),
+                Format::Q5_0 => HalfRows::Values(values::<codes::Q5_0, 22>),
+                Format::Q5_1 => HalfRows::Values(values::<codes::Q5_1, 24>),
+                Format::Q4K => HalfRows::Planes(planes::<codes::Q4K, 144>),
+                Format::Q6K => HalfRows::Planes(planes::<codes::Q6K, 210>),
+                Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0 => return None,
+            })
         }
 
         /// Returns tiles of the same formats.
@@ -145,29 +168,29 @@ macro_rules! by_halves {
             use tercet_core::block::Format;
 
             use $crate::simd::blocks::codes::{self, Codes};
-            use $crate::simd::linear::half_product::HalfProduct;
-            use $crate::simd::linear::half_tiles::{HalfTiles, Panel};
+            use $crate::simd::linear::half_product::Strips;
+            use $crate::simd::linear::half_tiles::{self, HalfTiles, Panel};
 
             #[target_feature(enable = $features)]
-            fn multiply<C: Codes<32, BYTES>, const BYTES: usize>(
+            fn multiply<C: Codes<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
                 bytes: &[u8],
-                x: &HalfProduct,
+                x: &Strips,
                 room: &mut Panel,
             ) {
                 let set = <$set>::here();
-                $crate::simd::linear::half_tiles::multiply::<_, C, $panel, BYTES>(
-                    set, bytes, x, room,
-                );
+                half_tiles::multiply::<_, C, $panel, $strip, LEN, BYTES>(set, bytes, x, room);
             }
-            let multiply: unsafe fn(&[u8], &HalfProduct, &mut Panel) = match format {
-                Format::Q8_0 => multiply::<codes::Q8_0, 34>,
-                Format::Q4_0 => multiply::<codes::Q4_0, 18>,
-                Format::Q4_1 => multiply::<codes::Q4_1, 20>,
-                Format::Q5_0 => multiply::<codes::Q5_0, 22>,
-                Format::Q5_1 => multiply::<codes::Q5_1, 24>,
-                _ => return None,
+            let multiply: unsafe fn(&[u8], &Strips, &mut Panel) = match format {
+                Format::Q8_0 => multiply::<codes::Q8_0, 32, 34>,
+                Format::Q4_0 => multiply::<codes::Q4_0, 32, 18>,
+                Format::Q4_1 => multiply::<codes::Q4_1, 32, 20>,
+                Format::Q5_0 => multiply::<codes::Q5_0, 32, 22>,
+                Format::Q5_1 => multiply::<codes::Q5_1, 32, 24>,
+                Format::Q4K => multiply::<codes::Q4K, 256, 144>,
+                Format::Q6K => multiply::<codes::Q6K, 256, 210>,
+                Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0 => return None,
             };
-            Some(HalfTiles::new($panel, multiply))
+            Some(HalfTiles::new($panel, $strip, multiply))
         }
     };
 }

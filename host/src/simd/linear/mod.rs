@@ -3,6 +3,7 @@
 mod activations;
 mod batch;
 mod codes;
+pub(in crate::simd) mod half_planes;
 pub(crate) mod half_product;
 pub(crate) mod half_tiles;
 pub(in crate::simd) mod halves;
@@ -15,7 +16,6 @@ use tercet_core::linear::Layout;
 
 pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
-pub(in crate::simd) use half_product::Values;
 pub(in crate::simd) use halves::HalfRows;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 pub(in crate::simd) use tiles::word;

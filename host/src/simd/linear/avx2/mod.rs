@@ -14,7 +14,7 @@ use crate::simd::linear::{Activations, Linear, Multiply, Order, Rows, Tiles, Vec
 
 mod blocks;
 mod five_trits;
-mod halves;
+pub(in crate::simd) mod halves;
 mod int4;
 mod int8;
 mod int8_pairs;

@@ -3,11 +3,12 @@
 
 use std::arch::aarch64::*;
 
-use crate::simd::linear::half_tiles::{HalfTile, PAIRS, STRIP, Sixteen};
+use crate::simd::linear::half_planes::HalfPlanes;
+use crate::simd::linear::half_tiles::{HalfTile, Pair, Sixteen};
 use crate::simd::linear::halves::{Halves, by_halves};
 use crate::simd::neon::vectors::Neon;
 
-by_halves!(Neon, 4, 16, "neon");
+by_halves!(Neon, 4, 16, 4, "neon");
 
 impl Halves<4> for Neon {
     type Values = [int16x8_t; 4];
@@ -110,26 +111,91 @@ impl Halves<4> for Neon {
     }
 }
 
-impl HalfTile<16> for Neon {
+impl HalfPlanes for Neon {
+    const STEP: usize = 16;
+    type Factors = [i16; 16];
+    type Sums = [int32x4_t; 2];
+    type Totals = [float64x2_t; 2];
+
+    #[inline(always)]
+    fn factors(self, factors: &[i16; 16]) -> [i16; 16] {
+        *factors
+    }
+
+    #[inline(always)]
+    fn none(self) -> [int32x4_t; 2] {
+        // SAFETY: the set runs here.
+        unsafe { [vdupq_n_s32(0); 2] }
+    }
+
+    /// Two products are at most 2 · 63 · 127, which 16 bits hold.
+    #[inline(always)]
+    unsafe fn products(
+        self,
+        mut sums: [int32x4_t; 2],
+        codes: *const u8,
+        x: [*const i8; 2],
+        factors: [i16; 16],
+        step: usize,
+    ) -> [int32x4_t; 2] {
+        let (at, factor) = (16 * step, factors[step]);
+        // SAFETY: the set runs here; the rest as the caller promises.
+        unsafe {
+            let codes = vreinterpretq_s8_u8(vld1q_u8(codes.add(at)));
+            for (sums, x) in sums.iter_mut().zip(x) {
+                let x = vld1q_s8(x.add(at));
+                let twos = vmull_s8(vget_low_s8(codes), vget_low_s8(x));
+                let twos = vmlal_high_s8(twos, codes, x);
+                *sums = vmlal_n_s16(*sums, vget_low_s16(twos), factor);
+                *sums = vmlal_high_n_s16(*sums, twos, factor);
+            }
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn zero(self) -> [float64x2_t; 2] {
+        self.splat(0.0)
+    }
+
+    #[inline(always)]
+    fn add(self, totals: [float64x2_t; 2], sums: [int32x4_t; 2], scale: f64) -> [float64x2_t; 2] {
+        let [high, low] = sums.map(|sums| self.widen(sums));
+        // SAFETY: the set runs here.
+        unsafe {
+            let both = |half: usize| vfmaq_n_f64(low[half], high[half], 255.0);
+            [
+                vfmaq_n_f64(totals[0], both(0), scale),
+                vfmaq_n_f64(totals[1], both(1), scale),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn total(self, totals: [float64x2_t; 2]) -> i64 {
+        self.get(totals).into_iter().map(|lane| lane as i64).sum()
+    }
+}
+
+impl HalfTile<16, 4> for Neon {
     #[inline(always)]
     unsafe fn multiply(
         self,
         panel: &[Sixteen],
-        x: [&[i16; 32]; STRIP],
+        x: &[[Pair; 4]],
         scales: &[f64; 16],
-        minima: Option<(&[f64; 16], [f64; STRIP])>,
-        totals: &mut [[f64; 16]; STRIP],
+        totals: &mut [[f64; 16]; 4],
     ) {
         // SAFETY: the set runs here; the panel is as the caller promises.
         unsafe {
-            let mut sums = [[vdupq_n_s32(0); 4]; STRIP];
-            for pair in 0..PAIRS {
+            let mut sums = [[vdupq_n_s32(0); 4]; 4];
+            for (pair, x) in x.iter().enumerate() {
                 let weights = panel.as_ptr().add(pair).cast::<i16>();
                 // The first column of eight rows, and the second.
                 let eight = |at: usize| vld2q_s16(weights.add(at));
                 let (int16x8x2_t(a0, a1), int16x8x2_t(b0, b1)) = (eight(0), eight(16));
                 for (sums, x) in sums.iter_mut().zip(x) {
-                    for (x, a, b) in [(x[2 * pair], a0, b0), (x[2 * pair + 1], a1, b1)] {
+                    for (x, a, b) in [(x[0], a0, b0), (x[1], a1, b1)] {
                         sums[0] = vmlal_n_s16(sums[0], vget_low_s16(a), x);
                         sums[1] = vmlal_high_n_s16(sums[1], a, x);
                         sums[2] = vmlal_n_s16(sums[2], vget_low_s16(b), x);
@@ -137,18 +203,13 @@ impl HalfTile<16> for Neon {
                     }
                 }
             }
-            for (row, (sums, totals)) in sums.iter().zip(totals).enumerate() {
+            for (sums, totals) in sums.iter().zip(totals) {
                 for (four, &sums) in sums.iter().enumerate() {
                     for (half, sums) in self.widen(sums).into_iter().enumerate() {
                         let at = 4 * four + 2 * half;
                         let total = totals.as_mut_ptr().add(at);
                         let scale = vld1q_f64(scales.as_ptr().add(at));
-                        let mut sum = vfmaq_f64(vld1q_f64(total), sums, scale);
-                        if let Some((minima, of_x)) = minima {
-                            let min = vld1q_f64(minima.as_ptr().add(at));
-                            sum = vfmaq_n_f64(sum, min, of_x[row]);
-                        }
-                        vst1q_f64(total, sum);
+                        vst1q_f64(total, vfmaq_f64(vld1q_f64(total), sums, scale));
                     }
                 }
             }
