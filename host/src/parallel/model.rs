@@ -76,12 +76,22 @@ impl ModelEngine for Threads {
         if out.is_empty() {
             return Ok(());
         }
-        if let Some(product) = self.backend.half_product(layer, x) {
+        let least = (self.task() / cols).max(1);
+        let product = self.backend.half_product(layer, x, |pairs, sums, fill| {
+            let tasks = chunks_mut(pairs.0, pairs.1).zip(chunks_mut(sums.0, sums.1));
+            tasks
+                .at_least(least)
+                .each(|strip, (pairs, sums)| fill(strip, pairs, sums));
+        });
+        if let Some(product) = product {
             if product.has_tiles() {
                 let give =
                     |room: &mut Panel, part: &Layer<'_>, _, columns: &mut Columns<'_, '_, f32>| {
-                        product.tiles(part, x_scales, room, |row, first, values| {
-                            columns.row(row)[first..][..values.len()].copy_from_slice(values);
+                        product.tiles(part, room, |row, first, sums| {
+                            let out = &mut columns.row(row)[first..][..sums.len()];
+                            for ((number, out), &sum) in (first..).zip(out).zip(sums) {
+                                *out = part.value_of_rounded(number, sum as f32, x_scales[row]);
+                            }
                         });
                     };
                 self.columns(layer, product.rows(), out, || Some(Panel::default()), give);

@@ -113,11 +113,10 @@ fn wide(threads: &mut Threads, format: Format, (rows, cols, count): (usize, usiz
     let mut bytes = vec![0; len];
     bytes.fill_with(|| random.next_u64() as u8);
     for block in bytes.chunks_exact_mut(format.bytes()) {
-        for at in [Some(format.scale_offset()), format.min_offset()] {
-            if let Some(at) = at {
-                // Below 2⁻¹¹ in magnitude.
-                block[at + 1] &= 0x8F;
-            }
+        let places = [Some(format.scale_offset()), format.min_offset()];
+        for at in places.into_iter().flatten() {
+            // Below 2⁻¹¹ in magnitude.
+            block[at + 1] &= 0x8F;
         }
     }
     let Ok(matrix) = Matrix::new(layout, rows, cols, &bytes) else {

@@ -34,6 +34,9 @@ pub(in crate::simd) struct Strips {
     pub(super) cols: usize,
 }
 
+/// Fills a strip, given its number.
+pub(crate) type Fill<'f> = dyn Fn(usize, &mut [Pair], &mut [f64]) + Sync + 'f;
+
 /// A kernel, and the activations in its order.
 enum Way {
     /// Rows, and Σx of every 32 values.
@@ -59,7 +62,15 @@ impl Backend {
     /// Prepares a product of rows in a layer's layout with rows of 16-bit activations, given as the high planes and
     /// then the low ones ([`planes`](tercet_core::quant::activations::planes)). `None` if the set has no kernel for it,
     /// sums may need more bits than f64 has, or there is a bias. O(rows · cols).
-    pub(crate) fn half_product(self, layer: &Layer<'_>, x: I8Sym<'_>) -> Option<HalfProduct> {
+    ///
+    /// `each` calls [`Fill`] with the number of each strip of the two slices, which have the given lengths, and the
+    /// strips.
+    pub(crate) fn half_product(
+        self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        each: impl FnOnce((&mut [Pair], usize), (&mut [f64], usize), &Fill<'_>),
+    ) -> Option<HalfProduct> {
         let matrix = layer.weights();
         let Layout::Block(format) = matrix.layout() else {
             return None;
@@ -74,7 +85,7 @@ impl Backend {
         let rows = high.len() / cols;
         let tiles = (linear.half_tiles)(format).filter(|_| rows >= FEW);
         let way = match tiles {
-            Some(tiles) => Way::Tiles(tiles, strips((high, low), tiles.strip(), cols)),
+            Some(tiles) => Way::Tiles(tiles, strips((high, low), tiles.strip(), cols, each)),
             None => match (linear.halves)(format)? {
                 HalfRows::Values(kernel) => {
                     let mut values = vec![[0; GROUP]; high.len() / GROUP];
@@ -118,31 +129,40 @@ fn planes(high: &[i8], low: &[i8]) -> Vec<Planes> {
 }
 
 /// Brings activations into strips of so many rows; missing rows are zeros.
-fn strips((high, low): (&[i8], &[i8]), strip: usize, cols: usize) -> Strips {
+fn strips(
+    (high, low): (&[i8], &[i8]),
+    strip: usize,
+    cols: usize,
+    each: impl FnOnce((&mut [Pair], usize), (&mut [f64], usize), &Fill<'_>),
+) -> Strips {
     let rows = high.len() / cols;
     let count = rows.next_multiple_of(strip);
     let mut pairs = vec![[0; 2]; count * cols / 2];
     let mut sums = vec![0.0; count * cols / GROUP];
-    let row_pairs = high.chunks_exact(cols).zip(low.chunks_exact(cols));
-    for (row, (high, low)) in row_pairs.enumerate() {
-        let (first, lane) = (row / strip * strip, row % strip);
-        let pairs = &mut pairs[first * cols / 2..][..strip * cols / 2];
-        let sums = &mut sums[first * cols / GROUP..][..strip * cols / GROUP];
-        let groups = high.as_chunks::<GROUP>().0.iter().zip(low.as_chunks().0);
-        let places = pairs
-            .chunks_exact_mut(strip * PAIRS)
-            .zip(sums.chunks_exact_mut(strip));
-        for ((high, low), (pairs, sums)) in groups.zip(places) {
-            let mut values: Values = [0; GROUP];
-            let low: &[i8; GROUP] = low;
-            whole(high, low, &mut values);
-            sums[lane] = sum(&values);
-            let places = pairs.iter_mut().skip(lane).step_by(strip);
-            for (place, &pair) in places.zip(values.as_chunks::<2>().0) {
-                *place = pair;
+    let fill = |number: usize, pairs: &mut [Pair], sums: &mut [f64]| {
+        let rows = high.chunks_exact(cols).zip(low.chunks_exact(cols));
+        for (lane, (high, low)) in rows.skip(number * strip).take(strip).enumerate() {
+            let groups = high.as_chunks::<GROUP>().0.iter().zip(low.as_chunks().0);
+            let places = pairs
+                .chunks_exact_mut(strip * PAIRS)
+                .zip(sums.chunks_exact_mut(strip));
+            for ((high, low), (pairs, sums)) in groups.zip(places) {
+                let mut values: Values = [0; GROUP];
+                let low: &[i8; GROUP] = low;
+                whole(high, low, &mut values);
+                sums[lane] = sum(&values);
+                let places = pairs.iter_mut().skip(lane).step_by(strip);
+                for (place, &pair) in places.zip(values.as_chunks::<2>().0) {
+                    *place = pair;
+                }
             }
         }
-    }
+    };
+    each(
+        (&mut pairs, strip * cols / 2),
+        (&mut sums, strip * cols / GROUP),
+        &fill,
+    );
     Strips {
         pairs,
         sums,
@@ -200,30 +220,21 @@ impl HalfProduct {
         }
     }
 
-    /// Calls `give` with the number of each row of activations, the first of some rows of a layer, and the values of
-    /// these; the layer is as in [`HalfProduct::row`]. It is not called if there are no tiles.
+    /// Calls `give` with the number of each row of activations, the first of some rows of a layer, and the sums of
+    /// these, in units of 2⁻²⁴; the layer is as in [`HalfProduct::row`]. It is not called if there are no tiles.
     pub(crate) fn tiles(
         &self,
         layer: &Layer<'_>,
-        x_scales: &[f32],
         room: &mut Panel,
-        mut give: impl FnMut(usize, usize, &[f32]),
+        give: impl FnMut(usize, usize, &[f64]),
     ) {
         let Way::Tiles(tiles, strips) = &self.way else {
             return;
         };
         let weights = layer.weights();
         let row = weights.layout().group_bytes(weights.cols()).unwrap_or(1);
-        let found = |first: usize, x: usize, sums: &[f64]| {
-            let mut values = [0.0; CHUNK];
-            let values = &mut values[..sums.len()];
-            for (row, (value, &sum)) in values.iter_mut().zip(sums).enumerate() {
-                *value = layer.value_of_rounded(first + row, sum as f32, x_scales[x]);
-            }
-            give(x, first, values);
-        };
         // SAFETY: as in `row`.
-        unsafe { tiles.each(weights.bytes(), row, strips, room, found) };
+        unsafe { tiles.each(weights.bytes(), row, strips, room, give) };
     }
 }
 

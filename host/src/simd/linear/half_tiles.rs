@@ -24,7 +24,7 @@ const LINE: usize = 64;
 const COLUMNS: usize = 512;
 
 /// Two columns of a row of activations.
-pub(in crate::simd) type Pair = [i16; 2];
+pub(crate) type Pair = [i16; 2];
 
 /// Two columns of sixteen rows of weights.
 #[derive(Clone, Copy, Debug)]
@@ -303,8 +303,8 @@ impl HalfTiles {
         self.strip
     }
 
-    /// Multiplies rows of weights by all rows of activations, and calls `found` with the first of some rows, the number
-    /// of a row of activations, and the sums of these, in units of 2⁻²⁴.
+    /// Multiplies rows of weights by all rows of activations, and calls `give` with the number of a row of
+    /// activations, the first of some rows, and the sums of these, in units of 2⁻²⁴.
     ///
     /// # Safety
     /// The set must run here. `row` is the bytes per row, and there are only whole rows.
@@ -314,7 +314,7 @@ impl HalfTiles {
         row: usize,
         x: &Strips,
         room: &mut Panel,
-        mut found: impl FnMut(usize, usize, &[f64]),
+        mut give: impl FnMut(usize, usize, &[f64]),
     ) {
         for (panel, bytes) in bytes.chunks(self.rows * row).enumerate() {
             // SAFETY: as the caller promises.
@@ -322,7 +322,7 @@ impl HalfTiles {
             let count = bytes.len() / row;
             let totals = room.totals.chunks_exact(self.rows);
             for (number, totals) in totals.take(x.rows).enumerate() {
-                found(panel * self.rows, number, &totals[..count]);
+                give(number, panel * self.rows, &totals[..count]);
             }
         }
     }
