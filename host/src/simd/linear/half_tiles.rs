@@ -254,7 +254,7 @@ fn pack<S, C, const ROWS: usize, const STRIP: usize, const LEN: usize, const BYT
             room.scales[at * ROWS + number] = scale as f64;
             if has_minima {
                 let min = fixed(C::FORMAT.min(block));
-                // What the middle code's weight is more than 0 belongs to the minimum.
+                // The middle code stands for 0 here. What its weight is above 0 goes to the minimum.
                 let more = i64::from(middle - offset_of(C::FORMAT)) * scale;
                 let minima = room.minima[at * (LEN / GROUP) * ROWS..]
                     .as_chunks_mut::<ROWS>()

@@ -3,7 +3,7 @@
 //!
 //! Some rows are in parallel lanes, so that a block's activations are loaded once for all of them and sums of lanes
 //! need no extra steps. A block's sum is below 2²⁷. Its product with an f16 scale is exact in f64, and so is every sum
-//! of such products if the matrix reports that it takes at most 53 bits
+//! of such products if the matrix reports that it takes fewer than 53 bits
 //! ([`Matrix::wide_sum_bits`](tercet_core::linear::Matrix::wide_sum_bits)).
 
 use tercet_core::block::Format;
