@@ -28,6 +28,7 @@ pub(in crate::simd) static SET: Set = Set {
         blocks: Some(&blocks::KERNELS),
         cluster: &cluster::KERNELS,
         linear: &linear::KERNELS,
+        model: &super::model::AVX512_VNNI,
         palettes: Some(&palette::KERNELS),
         peak: &peak::KERNELS,
         search: &search::KERNELS,

@@ -318,7 +318,7 @@ fn four(query: &[i16], scale: f32, keys: &[i16], scales: &[f32; 4], scores: &mut
 
 /// Adds a page's sums, shifted.
 #[inline(always)]
-fn add(sums: &mut [i64], page: &[i32], shift: u32) {
+pub(super) fn add(sums: &mut [i64], page: &[i32], shift: u32) {
     for (sum, &page) in sums.iter_mut().zip(page) {
         *sum += i64::from(page) << shift;
     }
@@ -368,14 +368,19 @@ unsafe fn columns<const N: usize>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use tercet_core::number::Random;
 
     use super::*;
 
-    /// Compares the results of both products for a page's keys and values.
-    #[target_feature(enable = "avx2,fma")]
-    fn check(head: usize, kind: CacheType, extreme: bool, random: &mut Random) {
+    /// Compares the results of a set's products and of plain ones for a page's keys and values.
+    pub(in crate::simd::model) fn check(
+        products: impl HeadProducts,
+        head: usize,
+        kind: CacheType,
+        extreme: bool,
+        random: &mut Random,
+    ) {
         let mut code = |largest: i32| match extreme {
             true => largest * (random.below(2) as i32 * 2 - 1),
             false => random.below(2 * largest as u64 + 1) as i32 - largest,
@@ -384,12 +389,14 @@ mod tests {
         let narrow: Vec<i8> = (0..64 * head).map(|_| code(127) as i8).collect();
         let wide: Vec<i16> = (0..64 * head).map(|_| code(32_512) as i16).collect();
         let scales: Vec<f32> = (0..64).map(|_| code(1000) as f32 * 1e-5).collect();
-        let mut weights = [0; 64];
-        for weight in &mut weights {
-            // Some pairs are zeros, and some have one zero.
-            *weight = code(32_767).max(0);
+        let mut weights = [[0; 64]; 2];
+        for weight in weights.as_flattened_mut() {
+            *weight = code(32_767);
         }
-        let products = Products::here();
+        // Some pairs are zeros, and some have one zero; a gradient's have signs.
+        for weight in &mut weights[0] {
+            *weight = (*weight).max(0);
+        }
         for codes in [PageCodes::Narrow(&narrow), PageCodes::Wide(&wide)] {
             for (first, count) in [(0, 64), (0, 1), (3, 61), (7, 13), (60, 4), (64, 0)] {
                 let (mut found, mut expected) = (vec![0.0; count], vec![1.0; count]);
@@ -399,10 +406,12 @@ mod tests {
                 let bits = |scores: &[f32]| scores.iter().map(|s| s.to_bits()).collect::<Vec<_>>();
                 assert_eq!(bits(&found), bits(&expected), "{head}, {first}, {count}");
             }
-            let (mut found, mut expected) = (vec![5; head], vec![5; head]);
-            products.values(kind, &weights, codes, 20, &mut found);
-            PlainProducts.values(kind, &weights, codes, 20, &mut expected);
-            assert_eq!(found, expected, "{head}");
+            for weights in &weights {
+                let (mut found, mut expected) = (vec![5; head], vec![5; head]);
+                products.values(kind, weights, codes, 20, &mut found);
+                PlainProducts.values(kind, weights, codes, 20, &mut expected);
+                assert_eq!(found, expected, "{head}");
+            }
         }
     }
 
@@ -517,13 +526,13 @@ mod tests {
             return;
         }
         let mut random = Random::new(6);
+        // SAFETY: the set runs here.
+        let products = unsafe { Products::here() };
         for head in [8, 16, 20, 32, 48, 64, 80, 128, 256] {
             for extreme in [false, true] {
-                // SAFETY: the set runs here.
-                unsafe { check(head, CacheType::Int16, extreme, &mut random) };
+                check(products, head, CacheType::Int16, extreme, &mut random);
             }
         }
-        // SAFETY: as above.
-        unsafe { check(16, CacheType::Fp8, false, &mut random) };
+        check(products, 16, CacheType::Fp8, false, &mut random);
     }
 }

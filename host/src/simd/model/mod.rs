@@ -3,6 +3,8 @@
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 pub(super) mod avx2;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+mod avx512_vnni;
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 pub(super) mod gate;
 
 use tercet_core::model::Gate;
@@ -29,9 +31,9 @@ pub(super) const SCALAR: Steps = Steps {
     gate: |gate, x, up| gate.apply(x, up),
 };
 
-/// Defines the steps of a set, with its features.
+/// Defines the steps of a set, with its products and features.
 macro_rules! steps {
-    ($name:ident, $features:literal) => {
+    ($name:ident, $products:ident, $features:literal) => {
         #[cfg(all(feature = "simd", target_arch = "x86_64"))]
         pub(super) const $name: Steps = {
             #[target_feature(enable = $features)]
@@ -43,7 +45,7 @@ macro_rules! steps {
                 sums: &mut [i64],
                 out: &mut [f32],
             ) {
-                let products = avx2::Products::here();
+                let products = $products::Products::here();
                 attention.head_by(products, row, head, scores, sums, out);
             }
 
@@ -55,10 +57,16 @@ macro_rules! steps {
     };
 }
 
-steps!(AVX2, "avx2,bmi1,bmi2,fma,lzcnt,popcnt");
+steps!(AVX2, avx2, "avx2,bmi1,bmi2,fma,lzcnt,popcnt");
 steps!(
     AVX512,
+    avx2,
     "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,popcnt"
+);
+steps!(
+    AVX512_VNNI,
+    avx512_vnni,
+    "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vnni,avx2,bmi1,bmi2,fma,lzcnt,popcnt"
 );
 
 impl super::Backend {
