@@ -22,7 +22,7 @@ const PACKED: usize = 4;
 
 impl Threads {
     /// Returns activations packed for [`Threads::tiles`], if that pays off.
-    pub(super) fn strips<'a>(self, layer: &Layer<'_>, x: I8Sym<'a>) -> Option<Strips<'a>> {
+    pub(super) fn strips(self, layer: &Layer<'_>, x: I8Sym<'_>) -> Option<Strips> {
         let alone = self.task().saturating_mul(PACKED);
         self.backend().strips(layer.weights(), x, alone)
     }
@@ -37,7 +37,7 @@ impl Threads {
     pub(super) fn tiles<T: Send, R: Default>(
         self,
         layer: &Layer<'_>,
-        x: &Strips<'_>,
+        x: &Strips,
         out: &mut [T],
         give: impl Fn(&mut R, &Layer<'_>, usize, usize, &mut [T], PanelSums<'_>) + Sync,
     ) {

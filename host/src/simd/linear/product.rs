@@ -31,18 +31,13 @@ impl Backend {
     /// Packs activations to be multiplied in tiles with matrices of this one's layout and columns, and makes room for
     /// their weights. `None` if the set has no tiles, or they do not pay off for few rows of activations. Up to `alone`
     /// activations are packed on the calling thread. O(rows · cols).
-    pub(crate) fn strips<'a>(
-        self,
-        matrix: &Matrix<'_>,
-        x: I8Sym<'a>,
-        alone: usize,
-    ) -> Option<Strips<'a>> {
+    pub(crate) fn strips(self, matrix: &Matrix<'_>, x: I8Sym<'_>, alone: usize) -> Option<Strips> {
         let tiles = self.kernels().linear.tiles?;
         // Pairs can have a weight of 128, which has no code.
         let has_codes = matrix.layout() != Layout::Int8Pairs;
         let rows = x.len() / matrix.cols().max(1);
         let many = rows >= FEW && rows.saturating_mul(matrix.rows()) >= FEW_SUMS;
-        (many && has_codes).then(|| Strips::new(matrix, x, tiles.order, alone))
+        (many && has_codes).then(|| Strips::new(matrix, x, tiles, alone))
     }
 
     /// Returns room for a tile's weights; `None` if the set has no tiles.

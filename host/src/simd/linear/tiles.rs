@@ -10,6 +10,7 @@ use half::f16;
 use tercet_core::block::Format;
 use tercet_core::linear::{I8Sym, Layout, Matrix};
 
+use super::activations::Line;
 use super::batch::{BATCH, Batch};
 use super::codes;
 use crate::parallel::each::{chunks, chunks_mut};
@@ -23,6 +24,8 @@ pub(in crate::simd) const STRIP: usize = 12;
 pub(super) const MOST: usize = 32;
 /// Rows that are packed at a time.
 const HALF: usize = 16;
+/// Activations per line.
+const LINE: usize = 64;
 
 /// Four columns of a panel's rows.
 #[derive(Clone, Copy, Debug)]
@@ -139,9 +142,9 @@ pub(super) type MultiplyStrip = unsafe fn(&[Group], &[Word], &mut [Sums<i32>]);
 /// words from a strip to the next; and the sums of all rows. It adds to them if requested, otherwise it begins with 0.
 pub(super) type MultiplyAll = unsafe fn(&[Group], &[Word], usize, &mut [Sums<i32>], bool);
 
-/// The arguments are the bytes of up to [`ROWS`] rows of weights; the number of columns; rows of activations; and their
+/// The arguments are the bytes of up to [`ROWS`] rows of weights; the lines per row of activations; these rows; and their
 /// sums, to which it adds Σ code · activation.
-pub(super) type MultiplyInPlace = unsafe fn(&[u8], usize, &[i8], &mut [Sums<i32>]);
+pub(super) type MultiplyInPlace = unsafe fn(&[u8], usize, &[Line], &mut [Sums<i32>]);
 
 type Add = unsafe fn(&[Sums<i32>], &[i32], &Scales, &mut [Sums<i64>]);
 
@@ -210,9 +213,9 @@ fn span(layout: Layout, cols: usize) -> usize {
 }
 
 /// Many rows of activations, packed for tiles.
-pub(crate) struct Strips<'a> {
-    /// As they were.
-    x: &'a [i8],
+pub(crate) struct Strips {
+    /// As they were, for products in place.
+    lines: Vec<Line>,
     /// Number of rows.
     rows: usize,
     /// Words per row, padded with zeros.
@@ -225,7 +228,7 @@ pub(crate) struct Strips<'a> {
     sums: Vec<i32>,
 }
 
-impl<'a> Strips<'a> {
+impl Strips {
     /// Returns the number of rows of activations.
     pub(crate) const fn rows(&self) -> usize {
         self.rows
@@ -233,9 +236,9 @@ impl<'a> Strips<'a> {
 
     /// Packs rows with as many activations as the matrix has columns: up to `alone` of them on the calling thread,
     /// otherwise strips in parallel on the pool. O(rows · cols).
-    pub(super) fn new(matrix: &Matrix<'_>, x: I8Sym<'a>, order: Order, alone: usize) -> Self {
+    pub(super) fn new(matrix: &Matrix<'_>, x: I8Sym<'_>, tiles: Tiles, alone: usize) -> Self {
         let (layout, cols) = (matrix.layout(), matrix.cols());
-        let order = order.of(layout);
+        let order = tiles.order.of(layout);
         let span = span(layout, cols);
         let groups = cols.div_ceil(4).next_multiple_of(order.words);
         let rows = x.len() / cols;
@@ -260,6 +263,17 @@ impl<'a> Strips<'a> {
         let strips = chunks_mut(&mut words, of_words).zip(chunks_mut(&mut less, of_less));
         let least = if x.len() <= alone { usize::MAX } else { 1 };
         strips.zip(chunks(x.get(), of_x)).at_least(least).each(pack);
+        let mut lines = Vec::new();
+        if matches!(tiles.in_place, Some((format, _)) if layout == Layout::Block(format)) {
+            // Whole lines, as each block is.
+            lines.resize(x.len() / LINE, Line([0; LINE]));
+            let rows = chunks_mut(&mut lines, of_x / LINE).zip(chunks(x.get(), of_x));
+            rows.at_least(least).each(|_, (lines, x)| {
+                for (line, &x) in lines.iter_mut().zip(x.as_chunks().0) {
+                    line.0 = x;
+                }
+            });
+        }
         // The sums replace the offsets, which are 0.
         let (less, sums) = if has_minima {
             (vec![0; spans], less)
@@ -267,7 +281,7 @@ impl<'a> Strips<'a> {
             (less, Vec::new())
         };
         Self {
-            x: x.get(),
+            lines,
             rows,
             groups,
             order,
@@ -338,7 +352,7 @@ impl Panels {
     pub(crate) fn multiply(
         &mut self,
         matrix: &Matrix<'_>,
-        x: &Strips<'_>,
+        x: &Strips,
         mut found: impl FnMut(usize, PanelSums<'_>),
     ) {
         let (layout, cols) = (matrix.layout(), matrix.cols());
@@ -394,14 +408,15 @@ impl Panels {
                 narrow.resize(panels * count, [0; ROWS]);
                 let panels = narrow.chunks_mut(count);
                 if let Some((multiply, _)) = in_place {
-                    let x = &x.x[first * cols..][..count * cols];
+                    let of_row = cols / LINE;
+                    let lines = &x.lines[first * of_row..][..count * of_row];
                     let rows = matrix
                         .bytes()
                         .chunks(matrix.bytes().len() / matrix.rows() * ROWS);
                     for (sums, rows) in panels.zip(rows) {
                         batch.begin(sums);
                         // SAFETY: as in `Batch::plain`.
-                        unsafe { multiply(rows, cols, x, sums) };
+                        unsafe { multiply(rows, of_row, lines, sums) };
                     }
                 } else {
                     for (sums, groups) in panels.zip(panel_groups.clone()) {

@@ -17,8 +17,9 @@ use tercet_core::block::Format;
 
 /// Bytes of a block.
 const BLOCK: usize = 66;
-/// Values per block.
+/// Values per block, and lines of so many.
 const VALUES: usize = 256;
+const LINES: usize = VALUES / size_of::<Line>();
 
 /// Stores the activations in order, and −Σx of each block.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
@@ -39,7 +40,7 @@ const NARROW: usize = 5;
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     let row_bytes = x.len / VALUES * BLOCK;
     assert!(bytes.len() == out.len() * row_bytes);
-    let lines = x.lines.as_chunks::<4>().0;
+    let lines = x.lines.as_chunks::<LINES>().0;
     // Within 65,536 · 3 · 127, as a row's sums are.
     let less: i32 = x.start.iter().map(|start| start.0[0]).sum();
     // Until a row has several scales.
@@ -78,7 +79,7 @@ fn one_scale(blocks: &[[u8; BLOCK]]) -> Option<i64> {
 /// Returns Σ (code + 1) · x of a row.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn whole(blocks: &[[u8; BLOCK]], lines: &[[Line; 4]]) -> i32 {
+fn whole(blocks: &[[u8; BLOCK]], lines: &[[Line; LINES]]) -> i32 {
     let mut wide = _mm256_setzero_si256();
     for (blocks, lines) in blocks.chunks(NARROW).zip(lines.chunks(NARROW)) {
         let mut sum = _mm256_setzero_si256();
@@ -95,7 +96,7 @@ fn whole(blocks: &[[u8; BLOCK]], lines: &[[Line; 4]]) -> i32 {
 /// Adds Σ (code + 1) · x of a block, in 16-bit lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn add(mut sum: __m256i, block: &[u8; BLOCK], lines: &[Line; 4]) -> __m256i {
+fn add(mut sum: __m256i, block: &[u8; BLOCK], lines: &[Line; LINES]) -> __m256i {
     for half in 0..2 {
         // SAFETY: 32 bytes lie there.
         let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().add(32 * half).cast()) };
@@ -119,25 +120,26 @@ fn add(mut sum: __m256i, block: &[u8; BLOCK], lines: &[Line; 4]) -> __m256i {
 /// Maximum number of rows of activations that a row of weights is unpacked for.
 const MOST: usize = 5;
 
-/// Adds Σ (code + 1) · x of up to [`ROWS`] rows with each row of `cols` activations.
+/// Adds Σ (code + 1) · x of up to [`ROWS`] rows with each row of activations, which has so many lines.
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn multiply(
     bytes: &[u8],
-    cols: usize,
-    x: &[i8],
+    of_row: usize,
+    x: &[Line],
     mut sums: &mut [TileSums<i32>],
 ) {
     let rows = bytes.as_chunks::<BLOCK>().0;
-    assert!(cols > 0 && cols.is_multiple_of(VALUES) && x.len() == sums.len() * cols);
-    assert!(rows.len() <= ROWS * (cols / VALUES));
-    let mut x = x.as_chunks::<VALUES>().0;
+    let blocks = of_row / LINES;
+    assert!(blocks > 0 && of_row.is_multiple_of(LINES) && x.len() == sums.len() * of_row);
+    assert!(rows.len() <= ROWS * blocks);
+    let mut x = x.as_chunks::<LINES>().0;
     while !sums.is_empty() {
         let acts = match sums.len() {
             MOST => MOST,
             left => left.min(MOST - 1),
         };
         let (now, after) = sums.split_at_mut(acts);
-        let (own, rest) = x.split_at(acts * (cols / VALUES));
+        let (own, rest) = x.split_at(acts * blocks);
         match acts {
             1 => panel::<1>(rows, own, now),
             2 => panel::<2>(rows, own, now),
@@ -152,7 +154,7 @@ pub(in crate::simd) fn multiply(
 /// [`multiply`] for `ACTS` rows of activations.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn panel<const ACTS: usize>(rows: &[[u8; BLOCK]], x: &[[i8; VALUES]], sums: &mut [TileSums<i32>]) {
+fn panel<const ACTS: usize>(rows: &[[u8; BLOCK]], x: &[[Line; LINES]], sums: &mut [TileSums<i32>]) {
     for (row, weights) in rows.chunks_exact(x.len() / ACTS).enumerate() {
         let found = row_sums::<ACTS>(weights, x);
         for (sums, found) in sums.iter_mut().zip(found) {
@@ -164,7 +166,7 @@ fn panel<const ACTS: usize>(rows: &[[u8; BLOCK]], x: &[[i8; VALUES]], sums: &mut
 /// Returns Σ (code + 1) · x of a row of weights with each of `ACTS` rows of activations.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn row_sums<const ACTS: usize>(weights: &[[u8; BLOCK]], x: &[[i8; VALUES]]) -> [i32; ACTS] {
+fn row_sums<const ACTS: usize>(weights: &[[u8; BLOCK]], x: &[[Line; LINES]]) -> [i32; ACTS] {
     let blocks = weights.len();
     assert!(x.len() == ACTS * blocks);
     let mut wide = [_mm256_setzero_si256(); ACTS];
@@ -184,7 +186,7 @@ fn row_sums<const ACTS: usize>(weights: &[[u8; BLOCK]], x: &[[i8; VALUES]]) -> [
                         // SAFETY: each row of activations has so many blocks, and 32 values lie there.
                         let x = unsafe {
                             let x = x.as_ptr().add(act * blocks + block).cast::<i8>();
-                            _mm256_loadu_si256(x.add(128 * half + 32 * n).cast())
+                            _mm256_load_si256(x.add(128 * half + 32 * n).cast())
                         };
                         *narrow = _mm256_add_epi16(*narrow, _mm256_maddubs_epi16(codes, x));
                     }
