@@ -13,6 +13,7 @@ pub(in crate::simd) const KERNELS: Linear = Linear {
     tiles: Some(Packed {
         order: ORDER,
         multiply: Multiply::All(multiply_all),
+        in_place: None,
         ..TILES
     }),
     ..VECTORS

@@ -1,5 +1,5 @@
-//! Rows of blocks with parts times 16-bit activations: a block is unpacked once, and both planes of its activations are
-//! multiplied by its codes.
+//! Rows of blocks of 256, with parts or without, times 16-bit activations: a block is unpacked once, and both planes of
+//! its activations are multiplied by its codes.
 //!
 //! Codes are as stored; what they are larger by than weights is subtracted with sums of activations. A block's products
 //! with a plane are at most 2⁷ · 2⁸ · 63 · 127, and so below 2²⁸. Both planes together, times the scale, are added in

@@ -3,18 +3,19 @@
 use tercet_core::linear::{I8Sym, Layer, Layout};
 
 use super::CHUNK;
+use super::activations::Activations;
 use super::half_tiles::{GROUP, HalfTiles, PAIRS, Pair, Panel};
-use super::halves::{HalfRows, PlaneRows, ValueRows};
+use super::halves::{HalfRows, LineRows, PlaneRows, ValueRows};
 use crate::simd::Backend;
 use crate::simd::blocks::codes::MOST_PARTS;
 
-/// Values per block with parts.
+/// Values per block of [`Planes`].
 pub(in crate::simd) const BLOCK: usize = 256;
 
 /// 32 activations.
 pub(in crate::simd) type Values = [i16; GROUP];
 
-/// Activations of a block with parts: their planes, and the sums of every sixteen of their values.
+/// Activations of a block of 256 values: their planes, and the sums of every sixteen of their values.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(in crate::simd) struct Planes {
@@ -43,6 +44,8 @@ enum Way {
     Values(ValueRows, Vec<Values>, Vec<f64>),
     /// Rows in blocks.
     Planes(PlaneRows, Vec<Planes>),
+    /// Rows in a kernel's order.
+    Lines(LineRows, Vec<Activations>),
     /// Many rows.
     Tiles(HalfTiles, Strips),
 }
@@ -94,6 +97,16 @@ impl Backend {
                     Way::Values(kernel, values, sums)
                 }
                 HalfRows::Planes(kernel) => Way::Planes(kernel, planes(high, low)),
+                HalfRows::Lines(kernel) => {
+                    let rows = high.chunks_exact(cols).zip(low.chunks_exact(cols));
+                    let lines = rows.map(|(high, low)| {
+                        let mut lines = Activations::new();
+                        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+                        unsafe { (kernel.prepare)([high, low], &mut lines) };
+                        lines
+                    });
+                    Way::Lines(kernel, lines.collect())
+                }
             },
         };
         Some(HalfProduct { way, rows, cols })
@@ -216,6 +229,8 @@ impl HalfProduct {
                 // SAFETY: as above.
                 unsafe { rows(bytes, &planes[x * blocks..][..blocks], sums) }
             }
+            // SAFETY: as above.
+            Way::Lines(kernel, lines) => unsafe { (kernel.rows)(bytes, &lines[x], sums) },
             Way::Tiles(..) => {}
         }
     }

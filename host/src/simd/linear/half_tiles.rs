@@ -56,7 +56,32 @@ pub(in crate::simd) struct HalfTiles {
     multiply: unsafe fn(&[u8], &Strips, &mut Panel),
 }
 
-/// How a detected instruction set multiplies a run of a panel with `ROWS` rows by `STRIP` rows of activations.
+/// A panel of `ROWS` rows of weights, and a strip of `STRIP` rows of activations for its columns.
+#[derive(Clone, Copy)]
+pub(in crate::simd) struct PanelStrip<'a, const ROWS: usize, const STRIP: usize> {
+    panel: &'a [Sixteen],
+    x: &'a [[Pair; STRIP]],
+    runs: &'a [(usize, usize)],
+    scales: &'a [[f64; ROWS]],
+}
+
+impl<'a, const ROWS: usize, const STRIP: usize> PanelStrip<'a, ROWS, STRIP> {
+    /// Iterates over the runs of columns: their part of the panel, with `ROWS / 16` for each pair of activations; these;
+    /// and the scales of the rows.
+    #[inline(always)]
+    pub(in crate::simd) fn runs(
+        mut self,
+    ) -> impl Iterator<Item = (&'a [Sixteen], &'a [[Pair; STRIP]], &'a [f64; ROWS])> {
+        self.runs.iter().map(move |&(pairs, block)| {
+            let (panel, x);
+            (panel, self.panel) = self.panel.split_at(pairs * ROWS / LANES);
+            (x, self.x) = self.x.split_at(pairs);
+            (panel, x, &self.scales[block])
+        })
+    }
+}
+
+/// How a detected instruction set multiplies a panel with `ROWS` rows by `STRIP` rows of activations.
 pub(in crate::simd) trait HalfTile<const ROWS: usize, const STRIP: usize>:
     Copy
 {
@@ -75,17 +100,8 @@ pub(in crate::simd) trait HalfTile<const ROWS: usize, const STRIP: usize>:
         }
     }
 
-    /// Adds to `totals` the sums of a strip of activations, times the scales of the weights' rows.
-    ///
-    /// # Safety
-    /// The panel has `ROWS / 16` for each pair of activations.
-    unsafe fn multiply(
-        self,
-        panel: &[Sixteen],
-        x: &[[Pair; STRIP]],
-        scales: &[f64; ROWS],
-        totals: &mut [[f64; ROWS]; STRIP],
-    );
+    /// Adds to `totals` the sums of each run, times the scales of the weights' rows.
+    fn multiply(self, strip: PanelStrip<'_, ROWS, STRIP>, totals: &mut [[f64; ROWS]; STRIP]);
 }
 
 /// As [`HalfTiles::multiply`].
@@ -120,14 +136,13 @@ pub(in crate::simd) fn multiply<
         let totals = room.totals.as_chunks_mut::<ROWS>().0;
         for (strip, totals) in totals.as_chunks_mut::<STRIP>().0.iter_mut().enumerate() {
             let from = strip * x.cols + first;
-            let (mut panel, mut x) = (&room.pairs[..], &of_x[from / 2..]);
-            for &(pairs, block) in &room.runs {
-                let (weights, more) = panel.split_at(pairs * ROWS / LANES);
-                let (x_of, x_more) = x.split_at(pairs);
-                // SAFETY: a run of a panel was packed so.
-                unsafe { set.multiply(weights, x_of, &scales[block], totals) };
-                (panel, x) = (more, x_more);
-            }
+            let both = PanelStrip {
+                panel: &room.pairs,
+                x: &of_x[from / 2..],
+                runs: &room.runs,
+                scales,
+            };
+            set.multiply(both, totals);
             if has_minima {
                 let sums = &sums[from / GROUP..][..cols / GROUP];
                 add_minima(minima, sums, totals);
@@ -327,6 +342,47 @@ impl HalfTiles {
         }
     }
 }
+
+/// Defines the tiles of a set, compiled for its features. The numbers are those of rows per panel, and of rows of
+/// activations per strip.
+macro_rules! by_half_tiles {
+    ($set:ty, $panel:literal, $strip:literal, $features:literal) => {
+        /// Returns the tiles of a format.
+        pub(in crate::simd) fn half_tiles(
+            format: tercet_core::block::Format,
+        ) -> Option<$crate::simd::linear::half_tiles::HalfTiles> {
+            use tercet_core::block::Format;
+
+            use $crate::simd::blocks::codes::{self, Codes};
+            use $crate::simd::linear::half_product::Strips;
+            use $crate::simd::linear::half_tiles::{self, HalfTiles, Panel};
+
+            #[target_feature(enable = $features)]
+            fn multiply<C: Codes<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+                bytes: &[u8],
+                x: &Strips,
+                room: &mut Panel,
+            ) {
+                let set = <$set>::here();
+                half_tiles::multiply::<_, C, $panel, $strip, LEN, BYTES>(set, bytes, x, room);
+            }
+            let multiply: unsafe fn(&[u8], &Strips, &mut Panel) = match format {
+                Format::Q8_0 => multiply::<codes::Q8_0, 32, 34>,
+                Format::Q4_0 => multiply::<codes::Q4_0, 32, 18>,
+                Format::Q4_1 => multiply::<codes::Q4_1, 32, 20>,
+                Format::Q5_0 => multiply::<codes::Q5_0, 32, 22>,
+                Format::Q5_1 => multiply::<codes::Q5_1, 32, 24>,
+                Format::Q4K => multiply::<codes::Q4K, 256, 144>,
+                Format::Q6K => multiply::<codes::Q6K, 256, 210>,
+                Format::Tq1_0 => multiply::<codes::Tq1_0, 256, 54>,
+                Format::Tq2_0 => multiply::<codes::Tq2_0, 256, 66>,
+                Format::Q2_0 => multiply::<codes::Q2_0, 64, 18>,
+            };
+            Some(HalfTiles::new($panel, $strip, multiply))
+        }
+    };
+}
+pub(in crate::simd) use by_half_tiles;
 
 /// For sets without these kernels.
 pub(in crate::simd) fn none(_: Format) -> Option<HalfTiles> {

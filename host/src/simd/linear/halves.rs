@@ -8,6 +8,7 @@
 
 use tercet_core::block::Format;
 
+use super::activations::Activations;
 use super::half_product::{Planes, Values};
 use crate::simd::blocks::codes::{Codes, offset_of};
 use crate::simd::stores::ask;
@@ -20,8 +21,10 @@ const LINE: usize = 64;
 pub(in crate::simd) enum HalfRows {
     /// For blocks of 32 with one scale.
     Values(ValueRows),
-    /// For blocks with parts.
+    /// For blocks of 256.
     Planes(PlaneRows),
+    /// For any blocks, with activations in an order of their own.
+    Lines(LineRows),
 }
 
 /// The arguments are the bytes of as many rows as there are sums, the activations and, for every 32, their sum.
@@ -29,6 +32,15 @@ pub(in crate::simd) type ValueRows = unsafe fn(&[u8], &[Values], &[f64], &mut [f
 
 /// The arguments are the bytes of as many rows as there are sums, and the activations.
 pub(in crate::simd) type PlaneRows = unsafe fn(&[u8], &[Planes], &mut [f64]);
+
+/// The functions of a set that multiplies both planes of activations in an order of its own.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::simd) struct LineRows {
+    /// Brings a row of activations into that order: its high plane, and its low one.
+    pub(in crate::simd) prepare: unsafe fn([&[i8]; 2], &mut Activations),
+    /// As [`PlaneRows`].
+    pub(in crate::simd) rows: unsafe fn(&[u8], &Activations, &mut [f64]),
+}
 
 /// How a detected instruction set multiplies `ROWS` rows.
 pub(in crate::simd) trait Halves<const ROWS: usize>: Copy {
@@ -118,11 +130,11 @@ pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
     }
 }
 
-/// Defines the functions of a set for formats, compiled for its features. The numbers are those of rows of weights in
-/// lanes, rows per panel, and rows of activations per strip.
+/// Defines the functions of a set for formats, compiled for its features. The number is that of rows of weights in
+/// lanes.
 macro_rules! by_halves {
-    ($set:ty, $rows:literal, $panel:literal, $strip:literal, $features:literal) => {
-        /// Returns the kernel for rows of a format; `None` if its blocks are longer than 32 and have one scale.
+    ($set:ty, $rows:literal, $features:literal) => {
+        /// Returns the kernel for rows of a format; `None` if its blocks have 64 values.
         pub(in crate::simd) fn halves(
             format: tercet_core::block::Format,
         ) -> Option<$crate::simd::linear::HalfRows> {
@@ -157,40 +169,10 @@ macro_rules! by_halves {
                 Format::Q5_1 => HalfRows::Values(values::<codes::Q5_1, 24>),
                 Format::Q4K => HalfRows::Planes(planes::<codes::Q4K, 144>),
                 Format::Q6K => HalfRows::Planes(planes::<codes::Q6K, 210>),
-                Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0 => return None,
+                Format::Tq1_0 => HalfRows::Planes(planes::<codes::Tq1_0, 54>),
+                Format::Tq2_0 => HalfRows::Planes(planes::<codes::Tq2_0, 66>),
+                Format::Q2_0 => return None,
             })
-        }
-
-        /// Returns tiles of the same formats.
-        pub(in crate::simd) fn half_tiles(
-            format: tercet_core::block::Format,
-        ) -> Option<$crate::simd::linear::half_tiles::HalfTiles> {
-            use tercet_core::block::Format;
-
-            use $crate::simd::blocks::codes::{self, Codes};
-            use $crate::simd::linear::half_product::Strips;
-            use $crate::simd::linear::half_tiles::{self, HalfTiles, Panel};
-
-            #[target_feature(enable = $features)]
-            fn multiply<C: Codes<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
-                bytes: &[u8],
-                x: &Strips,
-                room: &mut Panel,
-            ) {
-                let set = <$set>::here();
-                half_tiles::multiply::<_, C, $panel, $strip, LEN, BYTES>(set, bytes, x, room);
-            }
-            let multiply: unsafe fn(&[u8], &Strips, &mut Panel) = match format {
-                Format::Q8_0 => multiply::<codes::Q8_0, 32, 34>,
-                Format::Q4_0 => multiply::<codes::Q4_0, 32, 18>,
-                Format::Q4_1 => multiply::<codes::Q4_1, 32, 20>,
-                Format::Q5_0 => multiply::<codes::Q5_0, 32, 22>,
-                Format::Q5_1 => multiply::<codes::Q5_1, 32, 24>,
-                Format::Q4K => multiply::<codes::Q4K, 256, 144>,
-                Format::Q6K => multiply::<codes::Q6K, 256, 210>,
-                Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0 => return None,
-            };
-            Some(HalfTiles::new($panel, $strip, multiply))
         }
     };
 }

@@ -16,7 +16,7 @@ use tercet_core::linear::Layout;
 
 pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
-pub(in crate::simd) use halves::HalfRows;
+pub(in crate::simd) use halves::{HalfRows, LineRows};
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 pub(in crate::simd) use tiles::word;
 pub(in crate::simd) use tiles::{

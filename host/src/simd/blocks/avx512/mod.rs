@@ -12,7 +12,7 @@ use crate::simd::avx2;
 use crate::simd::avx2::blocks::{narrow, to_f16, to_f32};
 use crate::simd::avx512::vectors::Avx512;
 use crate::simd::blocks::decode::decoders;
-use crate::simd::blocks::{Blocks, Encode, by_loops, values};
+use crate::simd::blocks::{Blocks, Decode, Encode, by_loops, values};
 
 /// The kernels of blocks.
 pub(in crate::simd) const KERNELS: Blocks = Blocks {
@@ -21,12 +21,21 @@ pub(in crate::simd) const KERNELS: Blocks = Blocks {
     tq2_0: pack::tq2_0,
     q2_0: pack::q2_0,
     encode,
-    decode,
+    decode: decoder,
     ..avx2::blocks::KERNELS
 };
 
 by_loops!(crate::simd::avx512::vectors::Avx512, "avx512f,avx512bw,avx512dq,avx512vl,f16c": decode, encode);
 decoders!(Avx512, "avx512f,avx512bw,avx512dq,avx512vl,f16c");
+
+/// Returns the decoder of a format. Blocks with parts have AVX2's: compiled for this set, its loops write floats of
+/// several parts at once, by scatters, and take eight times as long.
+fn decoder(format: Format) -> Option<Decode> {
+    match format.parts() {
+        1 => decode(format),
+        _ => (avx2::blocks::KERNELS.decode)(format),
+    }
+}
 
 /// Returns the encoder of a format that is not ternary.
 fn encode(format: Format) -> Option<Encode> {

@@ -7,9 +7,9 @@ use std::arch::x86_64::*;
 
 use tercet_core::block::Format;
 
+use crate::simd::avx2;
 use crate::simd::blocks::Dot;
 
-use super::loops;
 use super::sum::{STEP, Sixteen, totals, totals_of_halves};
 use crate::simd::blocks::dot::blocks;
 
@@ -21,7 +21,7 @@ pub(in crate::simd) fn of(format: Format) -> Option<Dot> {
         Format::Q2_0 => q2_0,
         Format::Q8_0 => q8_0,
         Format::Q4_0 => q4_0,
-        other => return loops::dot(other),
+        other => return (avx2::blocks::KERNELS.dot)(other),
     })
 }
 

@@ -5,10 +5,11 @@ use std::arch::x86_64::*;
 use super::sums::fold_eight;
 use crate::simd::avx2::vectors::Avx2;
 use crate::simd::linear::half_planes::HalfPlanes;
-use crate::simd::linear::half_tiles::{HalfTile, LANES, PAIRS, Pair, Sixteen};
+use crate::simd::linear::half_tiles::{HalfTile, LANES, PAIRS, PanelStrip, Sixteen, by_half_tiles};
 use crate::simd::linear::halves::{Halves, by_halves};
 
-by_halves!(Avx2, 8, 16, 6, "avx2,f16c,fma");
+by_halves!(Avx2, 8, "avx2,f16c,fma");
+by_half_tiles!(Avx2, 16, 6, "avx2,f16c,fma");
 
 impl Halves<8> for Avx2 {
     type Values = [__m256i; 2];
@@ -174,39 +175,38 @@ impl HalfTile<16, 6> for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn multiply(
-        self,
-        panel: &[Sixteen],
-        x: &[[Pair; 6]],
-        scales: &[f64; 16],
-        totals: &mut [[f64; 16]; 6],
-    ) {
-        // SAFETY: the set runs here; the panel is as the caller promises; a pair of activations is four bytes.
-        unsafe {
-            let mut sums = [[_mm256_setzero_si256(); 2]; 6];
-            for (pair, x) in x.iter().enumerate() {
-                let weights = panel.as_ptr().add(pair).cast::<__m256i>();
-                let weights = [
-                    _mm256_load_si256(weights),
-                    _mm256_load_si256(weights.add(1)),
-                ];
-                for (sums, x) in sums.iter_mut().zip(x) {
-                    let x = _mm256_set1_epi32(x.as_ptr().cast::<i32>().read_unaligned());
-                    sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(weights[0], x));
-                    sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(weights[1], x));
+    fn multiply(self, strip: PanelStrip<'_, 16, 6>, totals: &mut [[f64; 16]; 6]) {
+        for (panel, x, scales) in strip.runs() {
+            let mut sums = [[Halves::none(self); 2]; 6];
+            for (weights, x) in panel.iter().zip(x) {
+                // SAFETY: the set runs here; sixteen pairs are two vectors, a pair of activations is four bytes.
+                unsafe {
+                    let weights = std::ptr::from_ref(weights).cast::<__m256i>();
+                    let weights = [
+                        _mm256_load_si256(weights),
+                        _mm256_load_si256(weights.add(1)),
+                    ];
+                    for (sums, x) in sums.iter_mut().zip(x) {
+                        let x = _mm256_set1_epi32(x.as_ptr().cast::<i32>().read_unaligned());
+                        sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(weights[0], x));
+                        sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(weights[1], x));
+                    }
                 }
             }
             for half in 0..2 {
-                // Read before anything is written, which could lie at the same place for all that the compiler knows.
-                let scales = scales.as_ptr().add(8 * half);
-                let scales = [_mm256_loadu_pd(scales), _mm256_loadu_pd(scales.add(4))];
-                for (sums, totals) in sums.iter().zip(totals.iter_mut()) {
-                    let total = totals.as_mut_ptr().add(8 * half);
-                    let [low, high] = self.widen(sums[half]);
-                    let low = _mm256_fmadd_pd(low, scales[0], _mm256_loadu_pd(total));
-                    let high = _mm256_fmadd_pd(high, scales[1], _mm256_loadu_pd(total.add(4)));
-                    _mm256_storeu_pd(total, low);
-                    _mm256_storeu_pd(total.add(4), high);
+                // SAFETY: the set runs here; eight of sixteen scales and totals are two vectors.
+                unsafe {
+                    // Read before anything is written, which could lie at the same place for all that the compiler knows.
+                    let scales = scales.as_ptr().add(8 * half);
+                    let scales = [_mm256_loadu_pd(scales), _mm256_loadu_pd(scales.add(4))];
+                    for (sums, totals) in sums.iter().zip(totals.iter_mut()) {
+                        let total = totals.as_mut_ptr().add(8 * half);
+                        let [low, high] = self.widen(sums[half]);
+                        let low = _mm256_fmadd_pd(low, scales[0], _mm256_loadu_pd(total));
+                        let high = _mm256_fmadd_pd(high, scales[1], _mm256_loadu_pd(total.add(4)));
+                        _mm256_storeu_pd(total, low);
+                        _mm256_storeu_pd(total.add(4), high);
+                    }
                 }
             }
         }

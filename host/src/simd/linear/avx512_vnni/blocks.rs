@@ -1,20 +1,22 @@
-//! Rows of GGUF blocks: sixteen blocks at a time, in two rows, so that activations are loaded once for both.
+//! Rows of GGUF blocks: sixteen blocks at a time, in two rows in turns, which come faster from memory than one, and share
+//! the activations that are loaded.
 //!
 //! A format computes the dot products of four blocks without their offset, folded or not; sixteen of them are one
-//! vector, which is multiplied with the sixteen scales.
+//! vector, which is multiplied with the sixteen scales. Activations are a plane of 8 bits, or two planes of 16-bit ones:
+//! a block is unpacked once for both, and their sums are put together before they are scaled.
 
 use std::arch::x86_64::*;
 
 use tercet_core::block::Format;
 
-use super::prefetch;
-use super::sums::Scaled;
+use super::sums::{Floats, Scaled, Total};
+use super::{ask, ask_far};
 use crate::simd::blocks::codes;
-use crate::simd::linear::{Activations, Line, Start};
+use crate::simd::linear::{Activations, HalfRows, Line, LineRows, Rows, Start, Vector};
 
 /// How the blocks of a format are multiplied.
 ///
-/// Only [`rows`] and [`prepare`], which have the set, use these functions.
+/// Only functions that are compiled for the set use these.
 pub(super) trait Blocks: Sized {
     /// The format.
     const FORMAT: Format;
@@ -26,21 +28,24 @@ pub(super) trait Blocks: Sized {
     /// Orders the activations of four blocks.
     unsafe fn prepare(x: &[i8], lines: &mut [Line]);
 
-    /// Returns Σ code · x of four blocks in two rows, spread over lanes.
+    /// Returns Σ code · x of four blocks in two rows, for each plane of activations, spread over lanes.
     ///
     /// # Safety
-    /// There must be the bytes of four blocks at either address, and [`Self::LINES`] lines.
-    unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2];
+    /// There must be the bytes of four blocks at either address, and [`Self::LINES`] lines of each plane.
+    unsafe fn four<const P: usize>(
+        blocks: [*const u8; 2],
+        lines: [*const Line; P],
+    ) -> [[__m512i; P]; 2];
 
     /// Combines four of those into one, with a lane per block.
     unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i;
 
-    /// Returns the scales of sixteen blocks, by lanes.
+    /// Returns the scales of sixteen blocks, and their minima if they have them, by lanes.
     ///
     /// # Safety
     /// There must be sixteen blocks.
     #[inline(always)]
-    unsafe fn scales(blocks: *const u8) -> __m256i {
+    unsafe fn scales(blocks: *const u8) -> [__m256i; 2] {
         // SAFETY: as the caller promises.
         unsafe { scales::<Self>(blocks, SIXTEEN) }
     }
@@ -49,37 +54,51 @@ pub(super) trait Blocks: Sized {
 /// Blocks that are multiplied before their scales are.
 const SIXTEEN: usize = 16;
 
-/// Stores lines for whole sixteens of blocks, padded with zeros; and offset · Σx of each block, by lanes.
+/// Stores lines for whole sixteens of blocks, padded with zeros, plane after plane; and by lanes offset · Σx of each
+/// block, or Σx if blocks have minima. Two planes are the high and the low one of 16-bit activations.
 #[inline(always)]
-pub(super) fn prepare<B: Blocks>(x: &[i8], activations: &mut Activations) {
+fn prepare<B: Blocks, const P: usize>(planes: [&[i8]; P], activations: &mut Activations) {
     let len = B::FORMAT.len();
-    let blocks = x.len() / len;
-    activations.len = x.len();
-    activations.lines = vec![Line([0; 64]); blocks.div_ceil(SIXTEEN) * 4 * B::LINES];
-    activations.start = vec![Start([0; 16]); blocks.div_ceil(SIXTEEN)];
-    let lines = activations.lines.chunks_exact_mut(B::LINES);
-    for (x, lines) in x.chunks(4 * len).zip(lines) {
-        let mut four;
-        let x = if x.len() == 4 * len {
-            x
-        } else {
-            four = [0; 4 * Format::MAX_LEN];
-            four[..x.len()].copy_from_slice(x);
-            &four[..4 * len]
-        };
-        // Called in this place only, because all of it is compiled where it is called.
-        // SAFETY: the caller has the set.
-        unsafe { B::prepare(x, lines) };
-    }
-    for (block, x) in x.chunks_exact(len).enumerate() {
-        let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();
-        let (at, block) = (block / SIXTEEN, block % SIXTEEN);
-        let lane = if B::STEP == 1 {
-            block
-        } else {
-            block % 4 * 4 + block / 4
-        };
-        activations.start[at].0[lane] = codes::offset_of(B::FORMAT) * sum;
+    let cols = planes[0].len();
+    let blocks = cols / len;
+    let sixteens = blocks.div_ceil(SIXTEEN);
+    let of_plane = sixteens * 4 * B::LINES;
+    activations.len = cols;
+    activations.lines = vec![Line([0; 64]); P * of_plane];
+    activations.start = vec![Start([0; 16]); sixteens];
+    let worth = match B::FORMAT.min_offset() {
+        Some(_) => 1,
+        None => codes::offset_of(B::FORMAT),
+    };
+    for (x, lines) in planes
+        .into_iter()
+        .zip(activations.lines.chunks_exact_mut(of_plane.max(1)))
+    {
+        for (x, lines) in x.chunks(4 * len).zip(lines.chunks_exact_mut(B::LINES)) {
+            let mut four;
+            let x = if x.len() == 4 * len {
+                x
+            } else {
+                four = [0; 4 * Format::MAX_LEN];
+                four[..x.len()].copy_from_slice(x);
+                &four[..4 * len]
+            };
+            // Called in this place only, because all of it is compiled where it is called.
+            // SAFETY: the caller has the set.
+            unsafe { B::prepare(x, lines) };
+        }
+        for (block, x) in x.chunks_exact(len).enumerate() {
+            let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();
+            let (at, block) = (block / SIXTEEN, block % SIXTEEN);
+            let lane = if B::STEP == 1 {
+                block
+            } else {
+                block % 4 * 4 + block / 4
+            };
+            // The sum of the high plane is there when that of the low one is added.
+            let start = &mut activations.start[at].0[lane];
+            *start = 255 * *start + worth * sum;
+        }
     }
 }
 
@@ -88,171 +107,213 @@ const FOUR_BYTES: usize = 4 * 66;
 
 /// Computes the sums of rows that are stored one after another.
 #[inline(always)]
-pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
-    let block = B::FORMAT.bytes();
+fn rows<B: Blocks, T: Total<P>, const P: usize>(bytes: &[u8], x: &Activations, out: &mut [T::Sum]) {
     let blocks = x.len / B::FORMAT.len();
-    let row_bytes = blocks * block;
+    let row_bytes = blocks * B::FORMAT.bytes();
     let sixteens = blocks.div_ceil(SIXTEEN);
     assert!(bytes.len() == out.len() * row_bytes);
-    assert!(x.lines.len() == sixteens * 4 * B::LINES && x.start.len() == sixteens);
-    let ahead = (2 * row_bytes).max(AHEAD);
-    for (pair, out) in bytes.chunks(2 * row_bytes).zip(out.chunks_mut(2)) {
+    assert!(x.lines.len() == P * sixteens * 4 * B::LINES && x.start.len() == sixteens);
+    for (number, out) in out.chunks_mut(2).enumerate() {
+        let first = 2 * number * row_bytes;
         // The last row of an odd number is paired with itself.
-        let rows = [&pair[..row_bytes], &pair[pair.len() - row_bytes..]];
+        let second = first + (out.len() - 1) * row_bytes;
+        let rows = [&bytes[first..], &bytes[second..]];
         // SAFETY: the caller has the set.
-        let mut sums = unsafe { [Scaled::new(), Scaled::new()] };
+        let mut totals = unsafe { [T::none(), T::none()] };
         for at in 0..blocks / SIXTEEN {
-            let first = at * SIXTEEN * block;
-            // The two rows of the next pair are after these two, in order.
-            let next = pair.as_ptr().wrapping_add(ahead + 2 * first);
             // SAFETY: the rows have sixteen blocks there, and the activations as many.
-            unsafe { sixteen::<B, SIXTEEN>(rows, x, at, &mut sums, SIXTEEN, next) };
+            unsafe { sixteen::<B, T, P, SIXTEEN>(rows, x, at, &mut totals, SIXTEEN) };
         }
-        let rest = blocks % SIXTEEN;
-        let next = pair
-            .as_ptr()
-            .wrapping_add(ahead + 2 * (blocks - rest) * block);
+        let (rest, at) = (blocks % SIXTEEN, blocks / SIXTEEN);
         // SAFETY: the rows have so many blocks, and the activations sixteen.
         unsafe {
-            match rest / 4 {
-                _ if rest == 0 => {}
-                0 => sixteen::<B, 0>(rows, x, sixteens - 1, &mut sums, rest, next),
-                1 => sixteen::<B, 4>(rows, x, sixteens - 1, &mut sums, rest, next),
-                2 => sixteen::<B, 8>(rows, x, sixteens - 1, &mut sums, rest, next),
-                _ => sixteen::<B, 12>(rows, x, sixteens - 1, &mut sums, rest, next),
+            match rest.div_ceil(4) {
+                0 => {}
+                1 => sixteen::<B, T, P, 4>(rows, x, at, &mut totals, rest),
+                2 => sixteen::<B, T, P, 8>(rows, x, at, &mut totals, rest),
+                3 => sixteen::<B, T, P, 12>(rows, x, at, &mut totals, rest),
+                _ => sixteen::<B, T, P, SIXTEEN>(rows, x, at, &mut totals, rest),
             }
         }
-        for (out, sum) in out.iter_mut().zip(sums) {
+        for (out, total) in out.iter_mut().zip(totals) {
             // SAFETY: the caller has the set.
-            *out = unsafe { sum.total() };
+            *out = unsafe { total.sum() };
         }
     }
 }
 
-/// Minimum prefetch distance of a row in bytes.
-const AHEAD: usize = 4096;
-
-/// Adds the products of `count` blocks, the first `WHOLE` of them in whole fours.
+/// Adds the products of `count` blocks, in `MOST / 4` fours.
 ///
 /// # Safety
-/// The rows must have those blocks, from the sixteen at `at` on, and the activations sixteen; the set must run here.
+/// The rows must have those blocks, and the activations sixteen, of the number `at`; the set must run here.
 #[inline(always)]
 #[expect(
     clippy::needless_range_loop,
     reason = "fours count through several tables"
 )]
-unsafe fn sixteen<B: Blocks, const WHOLE: usize>(
+unsafe fn sixteen<B: Blocks, T: Total<P>, const P: usize, const MOST: usize>(
     rows: [&[u8]; 2],
     x: &Activations,
     at: usize,
-    sums: &mut [Scaled; 2],
+    totals: &mut [T; 2],
     count: usize,
-    next: *const u8,
 ) {
     let block = B::FORMAT.bytes();
+    let has_minima = const { B::FORMAT.min_offset().is_some() };
+    let first = at * SIXTEEN * block;
     // SAFETY: as the caller promises.
     unsafe {
-        let lines = x.lines.as_ptr().add(at * 4 * B::LINES);
-        let first = at * SIXTEEN * block;
-        let rows = [rows[0].as_ptr().add(first), rows[1].as_ptr().add(first)];
-        let mut fours = [[_mm512_setzero_si512(); 4]; 2];
-        for four in 0..WHOLE / 4 {
-            for line in 0..(8 * block).div_ceil(64) {
-                prefetch(next.wrapping_add(8 * four * block + 64 * line));
-            }
-            let at = four * 4 * block;
-            let blocks = [rows[0].add(at), rows[1].add(at)];
-            let [a, b] = B::four(blocks, lines.add(four * B::LINES));
-            fours[0][four] = a;
-            fours[1][four] = b;
+        let mut lines = [x.lines.as_ptr(); P];
+        for (plane, lines) in lines.iter_mut().enumerate() {
+            *lines = lines.add((plane * x.start.len() + at) * 4 * B::LINES);
         }
-        if WHOLE < SIXTEEN && count > WHOLE {
-            // Copied, so that four blocks lie there.
-            let four = WHOLE / 4;
+        let mut fours = [[[_mm512_setzero_si512(); 4]; P]; 2];
+        for four in 0..MOST / 4 {
+            let from = first + four * 4 * block;
+            // Both rows' blocks are before those of the next two, of which the second row's come first here.
+            match B::FORMAT {
+                Format::Q8_0 => ask_far(rows[0].as_ptr().wrapping_add(2 * from), 8 * block),
+                _ => ask(rows[1].as_ptr().wrapping_add(2 * from), 8 * block),
+            }
+            let mut blocks = [rows[0].as_ptr().add(from), rows[1].as_ptr().add(from)];
+            // Copied where four blocks do not all lie in the matrix. Those after a row's last one count for nothing.
             let mut copies = [[0; FOUR_BYTES]; 2];
-            for (copy, row) in copies.iter_mut().zip(rows) {
-                let left = (count - WHOLE) * block;
-                let from = row.add(WHOLE * block);
-                copy[..left].copy_from_slice(std::slice::from_raw_parts(from, left));
+            if MOST != SIXTEEN || count != SIXTEEN {
+                for ((copy, block_at), row) in copies.iter_mut().zip(&mut blocks).zip(rows) {
+                    let left = &row[from..];
+                    if left.len() < 4 * block {
+                        copy[..left.len()].copy_from_slice(left);
+                        *block_at = copy.as_ptr();
+                    }
+                }
             }
-            let blocks = [copies[0].as_ptr(), copies[1].as_ptr()];
-            let [a, b] = B::four(blocks, lines.add(four * B::LINES));
-            fours[0][four] = a;
-            fours[1][four] = b;
+            let mut own = lines;
+            for lines in &mut own {
+                *lines = lines.add(four * B::LINES);
+            }
+            let found = B::four(blocks, own);
+            for row in 0..2 {
+                for plane in 0..P {
+                    fours[row][plane][four] = found[row][plane];
+                }
+            }
         }
-        let less = _mm512_load_si512(x.start.as_ptr().add(at).cast());
+        let start = _mm512_load_si512(x.start.as_ptr().add(at).cast());
         for row in 0..2 {
-            let dots = _mm512_sub_epi32(B::sixteen(fours[row]), less);
-            let scales = match WHOLE {
-                SIXTEEN => B::scales(rows[row]),
-                _ => scales::<B>(rows[row], count),
+            let mut planes = [_mm512_setzero_si512(); P];
+            for plane in 0..P {
+                planes[plane] = B::sixteen(fours[row][plane]);
+            }
+            let blocks = rows[row].as_ptr().add(first);
+            let [scales, minima] = if MOST == SIXTEEN && count == SIXTEEN {
+                B::scales(blocks)
+            } else {
+                scales::<B>(blocks, count)
             };
-            sums[row].add(dots, scales);
+            let dots = T::together(planes);
+            if has_minima {
+                totals[row].add(dots, scales);
+                totals[row].add(start, minima);
+            } else {
+                totals[row].add(_mm512_sub_epi32(dots, start), scales);
+            }
         }
     }
 }
 
-/// Returns the scales of sixteen blocks by lanes, 0 if there is no block. They are combined four at a time in general
-/// registers, because the vector ports are already busy.
+/// Returns the scales of sixteen blocks, and their minima if they have them, by lanes, 0 if there is no block. They are
+/// combined four at a time in general registers, because the vector ports are already busy.
 ///
 /// # Safety
 /// There must be `count` blocks; the set must run here.
 #[inline(always)]
-pub(super) unsafe fn scales<B: Blocks>(blocks: *const u8, count: usize) -> __m256i {
+pub(super) unsafe fn scales<B: Blocks>(blocks: *const u8, count: usize) -> [__m256i; 2] {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let scales = halves::<B>(blocks.wrapping_add(B::FORMAT.scale_offset()), count);
+        let minima = match const { B::FORMAT.min_offset() } {
+            Some(at) => halves::<B>(blocks.wrapping_add(at), count),
+            None => scales,
+        };
+        [scales, minima]
+    }
+}
+
+/// Returns a number of each block, by lanes.
+///
+/// # Safety
+/// There must be `count` blocks, given the address of the first one's number; the set must run here.
+#[inline(always)]
+unsafe fn halves<B: Blocks>(numbers: *const u8, count: usize) -> __m256i {
     // SAFETY: as the caller promises.
     unsafe {
         let [a, b, c, d] = [
-            four_scales::<B>(blocks, count, 0),
-            four_scales::<B>(blocks, count, 1),
-            four_scales::<B>(blocks, count, 2),
-            four_scales::<B>(blocks, count, 3),
+            four_halves::<B>(numbers, count, 0),
+            four_halves::<B>(numbers, count, 1),
+            four_halves::<B>(numbers, count, 2),
+            four_halves::<B>(numbers, count, 3),
         ];
         _mm256_setr_epi64x(a, b, c, d)
     }
 }
 
-/// Returns the scales of four lanes.
+/// Returns the numbers of four lanes.
 ///
 /// # Safety
-/// There must be `count` blocks.
+/// There must be `count` blocks, given the address of the first one's number.
 #[inline(always)]
-unsafe fn four_scales<B: Blocks>(blocks: *const u8, count: usize, four: usize) -> i64 {
+unsafe fn four_halves<B: Blocks>(numbers: *const u8, count: usize, four: usize) -> i64 {
     let first = if B::STEP == 1 { 4 * four } else { four };
-    let mut scales = 0;
+    let mut halves = 0;
     for lane in (0..4).rev() {
         let block = first + lane * B::STEP;
-        scales <<= 16;
+        halves <<= 16;
         if block < count {
-            let at = block * B::FORMAT.bytes() + B::FORMAT.scale_offset();
             // SAFETY: as the caller promises.
-            let scale: u16 = unsafe { blocks.add(at).cast::<u16>().read_unaligned() };
-            scales |= i64::from(scale);
+            let half: u16 = unsafe {
+                let at = numbers.add(block * B::FORMAT.bytes());
+                at.cast::<u16>().read_unaligned()
+            };
+            halves |= i64::from(half);
         }
     }
-    scales
+    halves
 }
 
-/// Defines the kernels of a format, compiled for the set.
-macro_rules! kernels {
-    ($blocks:ty) => {
-        /// Stores activations in the order of the blocks' bytes; see `blocks`.
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
-        pub(in crate::simd) fn prepare(
-            x: &[i8],
-            activations: &mut crate::simd::linear::Activations,
-        ) {
-            crate::simd::avx512_vnni::linear::blocks::prepare::<$blocks>(x, activations);
-        }
-
-        /// Processes rows in place; see `blocks`.
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
-        pub(in crate::simd) fn rows(
-            bytes: &[u8],
-            x: &crate::simd::linear::Activations,
-            out: &mut [i64],
-        ) {
-            crate::simd::avx512_vnni::linear::blocks::rows::<$blocks>(bytes, x, out);
-        }
-    };
+/// The kernel of a format for activations of 8 bits.
+pub(super) fn vector<B: Blocks>() -> Vector {
+    Vector {
+        prepare: bytes::<B>,
+        rows: Rows::Wide(wide::<B>),
+    }
 }
-pub(super) use kernels;
+
+/// The kernel of a format for activations of 16 bits.
+pub(super) fn half_rows<B: Blocks>() -> HalfRows {
+    HalfRows::Lines(LineRows {
+        prepare: planes::<B>,
+        rows: whole::<B>,
+    })
+}
+
+/// Stores activations in the order of the blocks' bytes.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
+pub(super) fn bytes<B: Blocks>(x: &[i8], activations: &mut Activations) {
+    prepare::<B, 1>([x], activations);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
+fn planes<B: Blocks>(x: [&[i8]; 2], activations: &mut Activations) {
+    prepare::<B, 2>(x, activations);
+}
+
+/// Processes rows in place.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
+pub(super) fn wide<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
+    rows::<B, Scaled, 1>(bytes, x, out);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
+fn whole<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [f64]) {
+    rows::<B, Floats, 2>(bytes, x, out);
+}

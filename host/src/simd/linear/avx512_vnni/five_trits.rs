@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 
 use super::sums::{fold_four, fold_fours, four_sums, store_four};
 use super::tq1_0::{add, digits, total};
-use super::{AHEAD, four_rows, load, load_lines, prefetch};
+use super::{ask, four_rows, load, load_lines};
 use crate::simd::linear::{Activations, Line, Start};
 
 /// Columns per group.
@@ -77,9 +77,7 @@ fn short<const ROWS: usize>(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let (sixteens, rest) = out.as_chunks_mut::<16>();
     let (whole, bytes) = bytes.split_at(sixteens.len() * 16 * row_bytes);
     for (bytes, out) in whole.chunks_exact(16 * row_bytes).zip(sixteens) {
-        for line in 0..row_bytes.div_ceil(4) {
-            prefetch(bytes.as_ptr().wrapping_add(AHEAD + 64 * line));
-        }
+        ask(bytes.as_ptr(), bytes.len());
         let sums = _mm512_add_epi32(sixteen::<ROWS>(bytes, row_bytes, lines), start);
         // SAFETY: sixteen sums fit there.
         unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), sums) };
@@ -166,7 +164,7 @@ fn long(bytes: &[u8], x: &Activations, out: &mut [i32]) {
             let lines = loaded(lines);
             for (sums, row) in sums.iter_mut().zip(rows) {
                 let row = row.wrapping_add(64 * at);
-                prefetch(row.wrapping_add(4 * row_bytes));
+                ask(row, 64);
                 // SAFETY: a row has the bytes of the whole vectors.
                 add(sums, unsafe { _mm512_loadu_si512(row.cast()) }, lines);
             }

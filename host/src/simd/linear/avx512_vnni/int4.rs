@@ -7,7 +7,7 @@
 use std::arch::x86_64::*;
 
 use super::sums::{fold_four, four_sums, store_four};
-use super::{AHEAD, load, prefetch};
+use super::{ask, load};
 use crate::simd::linear::{Activations, Line, Start};
 
 /// Stores every eight columns twice, four of these per line; and −8·Σx.
@@ -50,7 +50,7 @@ pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
         let (twos, last) = whole.as_chunks::<2>();
         for (two, lines) in twos.iter().zip(x.lines.as_chunks::<2>().0) {
             for number in 0..2 {
-                prefetch(two[number].as_ptr().wrapping_add(AHEAD));
+                ask(two[number].as_ptr(), 64);
                 // SAFETY: 64 bytes lie there.
                 let bytes = unsafe { _mm512_loadu_si512(two[number].as_ptr().cast()) };
                 add(&mut sums[number], bytes, &lines[number]);

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::sums::{fold_four, fold_fours, four_sums, store_four};
-use super::{AHEAD, four_rows, load, prefetch};
+use super::{ask, four_rows, load};
 use crate::simd::linear::{Activations, Line, Start};
 
 /// Stores the activations in order, and −128·Σx.
@@ -59,9 +59,7 @@ fn short<const N: usize>(bytes: &[u8], x: &Activations, out: &mut [i32]) {
                 }
                 row = row.wrapping_add(x.len);
             }
-            for line in 0..4 * N {
-                prefetch(row.wrapping_add(AHEAD + 64 * line));
-            }
+            ask(row, 4 * 64 * N);
             *folded = fold_four(sums);
         }
         let sums = _mm512_add_epi32(fold_fours(folded), start);
@@ -103,7 +101,7 @@ unsafe fn dot(row: *const u8, x: &Activations) -> __m512i {
     let mut row = row;
     for lines in fours {
         for (sum, line) in sums.iter_mut().zip(lines) {
-            prefetch(row.wrapping_add(AHEAD));
+            ask(row, 64);
             // SAFETY: 64·whole bytes are read in these loops, no more than the row has.
             unsafe {
                 *sum = add(*sum, _mm512_loadu_si512(row.cast()), line);

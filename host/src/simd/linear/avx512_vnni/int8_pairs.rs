@@ -6,7 +6,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{AHEAD, load, prefetch};
+use super::{ask, load};
 use crate::simd::linear::{Activations, Line};
 
 /// Stores four lines for the vector of every sixteen columns: every four columns four times, then with the odd ones in
@@ -50,7 +50,7 @@ pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
         let (twos, last) = whole.as_chunks::<2>();
         for (two, lines) in twos.iter().zip(lines.as_chunks::<2>().0) {
             for number in 0..2 {
-                prefetch(two[number].as_ptr().wrapping_add(AHEAD));
+                ask(two[number].as_ptr(), 64);
                 // SAFETY: 64 bytes lie there.
                 let words = unsafe { _mm512_loadu_si512(two[number].as_ptr().cast()) };
                 add(&mut sums[number], words, &lines[number]);

@@ -6,7 +6,7 @@
 use std::arch::x86_64::*;
 
 use super::sums::fold_fours;
-use super::{AHEAD, load, prefetch};
+use super::{ask, load};
 use crate::simd::linear::{Activations, Line, lanes};
 
 /// Bytes of 64 columns of a group.
@@ -77,7 +77,7 @@ pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
         let blocks = group.as_chunks::<64>().0.as_chunks::<2>().0;
         for (block, lines) in blocks.iter().zip(lines.as_chunks::<2>().0) {
             for ((sums, bytes), [a, b, c]) in sums.iter_mut().zip(block).zip(lines) {
-                prefetch(bytes.as_ptr().wrapping_add(AHEAD));
+                ask(bytes.as_ptr(), 64);
                 // SAFETY: 64 bytes lie there.
                 let words = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
                 let lanes = _mm512_shuffle_epi8(words, bytes_of_words);

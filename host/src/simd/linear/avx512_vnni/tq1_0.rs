@@ -10,19 +10,19 @@ use std::arch::x86_64::*;
 
 use tercet_core::block::Format;
 
-use super::blocks::{Blocks, kernels};
-use super::load_lines;
+use super::blocks::Blocks;
+use super::one_scale::{OneScale, scale};
 use super::sums::{fold_four, fold_fours};
+use super::{ask_far, load_lines};
 use crate::simd::linear::Line;
 
-struct Tq1_0;
+pub(super) struct Tq1_0;
 
 /// Bytes of a block.
 const BLOCK: usize = 54;
-/// The bytes with digits.
-const DIGITS: u64 = (1 << 52) - 1;
-
-kernels!(Tq1_0);
+/// The bytes with digits, which the scale follows.
+const DIGIT_BYTES: usize = 52;
+const DIGITS: u64 = (1 << DIGIT_BYTES) - 1;
 
 impl Blocks for Tq1_0 {
     const FORMAT: Format = Format::Tq1_0;
@@ -45,20 +45,40 @@ impl Blocks for Tq1_0 {
     }
 
     #[inline(always)]
-    unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "blocks count through several tables"
+    )]
+    unsafe fn four<const P: usize>(
+        blocks: [*const u8; 2],
+        lines: [*const Line; P],
+    ) -> [[__m512i; P]; 2] {
         // SAFETY: as the caller promises.
         unsafe {
-            // As separate variables, so that they stay in registers.
-            let [a, b, c, d] = [
-                block(blocks, lines, 0),
-                block(blocks, lines, 1),
-                block(blocks, lines, 2),
-                block(blocks, lines, 3),
-            ];
-            [
-                fold_four([a[0], b[0], c[0], d[0]]),
-                fold_four([a[1], b[1], c[1], d[1]]),
-            ]
+            let mut found = [[_mm512_setzero_si512(); P]; 2];
+            for row in 0..2 {
+                let mut dots = [[_mm512_setzero_si512(); 4]; P];
+                for block in 0..4 {
+                    let mut sums = [[_mm512_setzero_si512(); 2]; P];
+                    let mut t = bytes(blocks[row].add(block * BLOCK));
+                    for digit in 0..5 {
+                        let next = triple(t);
+                        for plane in 0..P {
+                            let x = _mm512_load_si512(lines[plane].add(5 * block + digit).cast());
+                            sums[plane][0] = _mm512_dpbusd_epi32(sums[plane][0], t, x);
+                            sums[plane][1] = _mm512_dpbusd_epi32(sums[plane][1], next, x);
+                        }
+                        t = next;
+                    }
+                    for plane in 0..P {
+                        dots[plane][block] = total(sums[plane]);
+                    }
+                }
+                for plane in 0..P {
+                    found[row][plane] = fold_four(dots[plane]);
+                }
+            }
+            found
         }
     }
 
@@ -69,21 +89,48 @@ impl Blocks for Tq1_0 {
     }
 }
 
-/// Returns 256 · Σ digit · x of a block in two rows.
+impl OneScale for Tq1_0 {
+    /// A lane is at most 256 · 3 · 5 · 4 · 255 · 127, below 2²⁹.
+    #[inline(always)]
+    unsafe fn whole(rows: [&[u8]; 2], lines: &[Line]) -> ([i32; 2], bool) {
+        let first = [
+            scale(&rows[0][DIGIT_BYTES..]),
+            scale(&rows[1][DIGIT_BYTES..]),
+        ];
+        // SAFETY: as the caller promises; blocks and their lines lie there.
+        unsafe {
+            let mut sums = [[_mm512_setzero_si512(); 2]; 2];
+            let mut other = 0;
+            for (at, lines) in (0..rows[0].len())
+                .step_by(BLOCK)
+                .zip(lines.as_chunks::<5>().0)
+            {
+                // Both rows' blocks are before those of the next two.
+                ask_far(rows[0].as_ptr().wrapping_add(2 * at), 2 * BLOCK);
+                let x = load_lines::<5>(lines.as_ptr());
+                for ((sums, row), first) in sums.iter_mut().zip(rows).zip(first) {
+                    let block = row.as_ptr().add(at);
+                    other |= block.add(DIGIT_BYTES).cast::<u16>().read_unaligned() ^ first;
+                    add(sums, bytes(block), x);
+                }
+            }
+            let mut dots = [0; 2];
+            for (dot, sums) in dots.iter_mut().zip(sums) {
+                *dot = _mm512_reduce_add_epi32(_mm512_srai_epi32::<8>(total(sums)));
+            }
+            (dots, other == 0)
+        }
+    }
+}
+
+/// Loads the digits of a block.
 ///
 /// # Safety
-/// There must be that block at both addresses, and its lines; the set must run here.
+/// There must be a block, and the set must run here.
 #[inline(always)]
-unsafe fn block(rows: [*const u8; 2], lines: *const Line, number: usize) -> [__m512i; 2] {
-    // SAFETY: as the caller promises; the mask leaves out what lies behind a block.
-    unsafe {
-        let x = load_lines::<5>(lines.add(5 * number));
-        let bytes = |row: *const u8| {
-            let at = row.wrapping_add(number * BLOCK);
-            _mm512_maskz_loadu_epi8(DIGITS, at.cast())
-        };
-        [digits(bytes(rows[0]), x), digits(bytes(rows[1]), x)]
-    }
+unsafe fn bytes(block: *const u8) -> __m512i {
+    // SAFETY: as the caller promises; the mask leaves out what lies behind the digits.
+    unsafe { _mm512_maskz_loadu_epi8(DIGITS, block.cast()) }
 }
 
 /// Returns 256 · Σ digit · x, by lanes.

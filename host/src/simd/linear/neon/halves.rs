@@ -4,11 +4,12 @@
 use std::arch::aarch64::*;
 
 use crate::simd::linear::half_planes::HalfPlanes;
-use crate::simd::linear::half_tiles::{HalfTile, Pair, Sixteen};
+use crate::simd::linear::half_tiles::{HalfTile, PanelStrip, by_half_tiles};
 use crate::simd::linear::halves::{Halves, by_halves};
 use crate::simd::neon::vectors::Neon;
 
-by_halves!(Neon, 4, 16, 4, "neon");
+by_halves!(Neon, 4, "neon");
+by_half_tiles!(Neon, 16, 4, "neon");
 
 impl Halves<4> for Neon {
     type Values = [int16x8_t; 4];
@@ -179,37 +180,36 @@ impl HalfPlanes for Neon {
 
 impl HalfTile<16, 4> for Neon {
     #[inline(always)]
-    unsafe fn multiply(
-        self,
-        panel: &[Sixteen],
-        x: &[[Pair; 4]],
-        scales: &[f64; 16],
-        totals: &mut [[f64; 16]; 4],
-    ) {
-        // SAFETY: the set runs here; the panel is as the caller promises.
-        unsafe {
-            let mut sums = [[vdupq_n_s32(0); 4]; 4];
-            for (pair, x) in x.iter().enumerate() {
-                let weights = panel.as_ptr().add(pair).cast::<i16>();
-                // The first column of eight rows, and the second.
-                let eight = |at: usize| vld2q_s16(weights.add(at));
-                let (int16x8x2_t(a0, a1), int16x8x2_t(b0, b1)) = (eight(0), eight(16));
-                for (sums, x) in sums.iter_mut().zip(x) {
-                    for (x, a, b) in [(x[0], a0, b0), (x[1], a1, b1)] {
-                        sums[0] = vmlal_n_s16(sums[0], vget_low_s16(a), x);
-                        sums[1] = vmlal_high_n_s16(sums[1], a, x);
-                        sums[2] = vmlal_n_s16(sums[2], vget_low_s16(b), x);
-                        sums[3] = vmlal_high_n_s16(sums[3], b, x);
+    fn multiply(self, strip: PanelStrip<'_, 16, 4>, totals: &mut [[f64; 16]; 4]) {
+        for (panel, x, scales) in strip.runs() {
+            let mut sums = [[Halves::none(self); 4]; 4];
+            for (weights, x) in panel.iter().zip(x) {
+                let weights = std::ptr::from_ref(weights).cast::<i16>();
+                // SAFETY: the set runs here; sixteen pairs are four vectors.
+                unsafe {
+                    // The first column of eight rows, and the second.
+                    let int16x8x2_t(a0, a1) = vld2q_s16(weights);
+                    let int16x8x2_t(b0, b1) = vld2q_s16(weights.add(16));
+                    for (sums, x) in sums.iter_mut().zip(x) {
+                        for (x, a, b) in [(x[0], a0, b0), (x[1], a1, b1)] {
+                            sums[0] = vmlal_n_s16(sums[0], vget_low_s16(a), x);
+                            sums[1] = vmlal_high_n_s16(sums[1], a, x);
+                            sums[2] = vmlal_n_s16(sums[2], vget_low_s16(b), x);
+                            sums[3] = vmlal_high_n_s16(sums[3], b, x);
+                        }
                     }
                 }
             }
-            for (sums, totals) in sums.iter().zip(totals) {
+            for (sums, totals) in sums.iter().zip(totals.iter_mut()) {
                 for (four, &sums) in sums.iter().enumerate() {
                     for (half, sums) in self.widen(sums).into_iter().enumerate() {
                         let at = 4 * four + 2 * half;
-                        let total = totals.as_mut_ptr().add(at);
-                        let scale = vld1q_f64(scales.as_ptr().add(at));
-                        vst1q_f64(total, vfmaq_f64(vld1q_f64(total), sums, scale));
+                        // SAFETY: the set runs here; two of sixteen scales and totals are a vector.
+                        unsafe {
+                            let total = totals.as_mut_ptr().add(at);
+                            let scale = vld1q_f64(scales.as_ptr().add(at));
+                            vst1q_f64(total, vfmaq_f64(vld1q_f64(total), sums, scale));
+                        }
                     }
                 }
             }
