@@ -6,7 +6,7 @@ use tercet_core::linear::Layout;
 use super::case::Entry;
 use super::entries::{
     attentions, blocks, convert, int8_searches, matmat, matvec, matvecs, models, nearest, palettes,
-    quantizers, searches, seed, step,
+    quantizers, searches, seed, step, wide,
 };
 use super::operation::search::TOP;
 
@@ -79,7 +79,21 @@ fn layers(size: Option<usize>) -> impl Iterator<Item = Entry> {
             [Layout::Block(Format::Tq2_0), Layout::Int8]
                 .map(|layout| matmat(layout, values / COLS, COLS, many))
         });
-    shapes.into_iter().flatten().chain(batches)
+    // As in a llama: a token, and a prompt.
+    let of_16_bits = sizes(size, &[COLS * COLS])
+        .into_iter()
+        .flat_map(move |values| {
+            let formats = [Format::Q8_0, Format::Q4_0, Format::Q4K, Format::Q6K];
+            let counts = [1, many].into_iter();
+            counts.flat_map(move |count| {
+                formats.map(|format| wide(format, values / COLS, COLS, count))
+            })
+        });
+    shapes
+        .into_iter()
+        .flatten()
+        .chain(batches)
+        .chain(of_16_bits)
 }
 
 fn clusters(size: Option<usize>) -> impl Iterator<Item = Entry> {

@@ -151,6 +151,18 @@ pub fn matmat(layout: Layout, rows: usize, cols: usize, count: usize) -> Entry {
     })
 }
 
+/// Returns blocks times `count` vectors of 16 bits, which count as two of 8. `cols` as for [`matvec`].
+pub fn wide(format: Format, rows: usize, cols: usize, count: usize) -> Entry {
+    let (name, size): (_, &[usize]) = match count {
+        1 => ("matvec", &[rows, cols]),
+        _ => ("matmat", &[rows, cols, count]),
+    };
+    let name = format!("{name} a16 {}", format.name());
+    Entry::new("linear", name, size, move || {
+        Product::wide(format, rows, cols, count)
+    })
+}
+
 /// Lists for a palette of each width (1 to 8 bits) encode, decode, matvec.
 pub fn palettes(widths: &'static [u8], rows: usize, cols: usize) -> impl Iterator<Item = Entry> {
     let parts = [
