@@ -2,9 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use crate::simd::avx512::linear::half_tiles::{AddPairs, multiply, spread_two};
+use crate::simd::avx512::linear::half_tiles::AddPairs;
 use crate::simd::avx512_vnni::cluster::Avx512Vnni;
-use crate::simd::linear::half_tiles::{HalfTile, PanelStrip, Sixteen, by_half_tiles};
+use crate::simd::linear::half_tiles::by_half_tiles;
 
 by_half_tiles!(
     Avx512Vnni,
@@ -12,19 +12,6 @@ by_half_tiles!(
     8,
     "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
 );
-
-impl HalfTile<32, 8> for Avx512Vnni {
-    #[inline(always)]
-    unsafe fn spread(self, weights: *const i16, apart: usize, panel: &mut [Sixteen]) {
-        // SAFETY: as the caller promises.
-        unsafe { spread_two(weights, apart, panel) };
-    }
-
-    #[inline(always)]
-    fn multiply(self, strip: PanelStrip<'_, 32, 8>, totals: &mut [[f64; 32]; 8]) {
-        multiply(self, strip, totals);
-    }
-}
 
 impl AddPairs for Avx512Vnni {
     #[inline(always)]

@@ -138,8 +138,8 @@ fn ask(weights: *const u8, bytes: usize) {
 }
 
 /// As [`ask`], but earlier and into the second cache, which waits for more lines at once than the first: for kernels that
-/// wait for memory. On a Zen 4, one thread multiplies TQ2_0 at 28 GB/s and Q8_0 at 30 so, where [`ask`] had 16 and 20.
-/// With more work for each byte that is worse: Q4_0 times 16 bits has 15 GB/s so, and 18 by [`ask`].
+/// wait for memory. On a Zen 4, with one row after another, TQ2_0 comes at 21 GB/s so and at 16 by [`ask`], Q8_0 at 22
+/// and 17. With more work for each byte it is worse: Q4_0 times 16 bits has 15 GB/s so, and 18 by [`ask`].
 #[inline(always)]
 fn ask_far(weights: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(64) {
