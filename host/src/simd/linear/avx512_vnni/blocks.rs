@@ -122,17 +122,15 @@ fn rows<B: Blocks, T: Total<P>, const P: usize>(bytes: &[u8], x: &Activations, o
         let mut totals = unsafe { [T::none(), T::none()] };
         for at in 0..blocks / SIXTEEN {
             // SAFETY: the rows have sixteen blocks there, and the activations as many.
-            unsafe { sixteen::<B, T, P, SIXTEEN>(rows, x, at, &mut totals, SIXTEEN) };
+            unsafe { sixteen::<B, T, P, 4>(rows, x, at, &mut totals, SIXTEEN) };
         }
         let (rest, at) = (blocks % SIXTEEN, blocks / SIXTEEN);
         // SAFETY: the rows have so many blocks, and the activations sixteen.
         unsafe {
-            match rest.div_ceil(4) {
+            match rest {
                 0 => {}
-                1 => sixteen::<B, T, P, 4>(rows, x, at, &mut totals, rest),
-                2 => sixteen::<B, T, P, 8>(rows, x, at, &mut totals, rest),
-                3 => sixteen::<B, T, P, 12>(rows, x, at, &mut totals, rest),
-                _ => sixteen::<B, T, P, SIXTEEN>(rows, x, at, &mut totals, rest),
+                1..=4 => sixteen::<B, T, P, 1>(rows, x, at, &mut totals, rest),
+                _ => sixteen::<B, T, P, ANY>(rows, x, at, &mut totals, rest),
             }
         }
         for (out, total) in out.iter_mut().zip(totals) {
@@ -142,7 +140,11 @@ fn rows<B: Blocks, T: Total<P>, const P: usize>(bytes: &[u8], x: &Activations, o
     }
 }
 
-/// Adds the products of `count` blocks, in `MOST / 4` fours.
+/// A number of fours that is not known when it is compiled.
+const ANY: usize = 0;
+
+/// Adds the products of `count` blocks, in `FOURS` fours: sixteen without a branch, four, or [`ANY`] in a loop, with which
+/// the code for each number of them would be twice this.
 ///
 /// # Safety
 /// The rows must have those blocks, and the activations sixteen, of the number `at`; the set must run here.
@@ -151,7 +153,7 @@ fn rows<B: Blocks, T: Total<P>, const P: usize>(bytes: &[u8], x: &Activations, o
     clippy::needless_range_loop,
     reason = "fours count through several tables"
 )]
-unsafe fn sixteen<B: Blocks, T: Total<P>, const P: usize, const MOST: usize>(
+unsafe fn sixteen<B: Blocks, T: Total<P>, const P: usize, const FOURS: usize>(
     rows: [&[u8]; 2],
     x: &Activations,
     at: usize,
@@ -168,7 +170,11 @@ unsafe fn sixteen<B: Blocks, T: Total<P>, const P: usize, const MOST: usize>(
             *lines = lines.add((plane * x.start.len() + at) * 4 * B::LINES);
         }
         let mut fours = [[[_mm512_setzero_si512(); 4]; P]; 2];
-        for four in 0..MOST / 4 {
+        for four in 0..if FOURS == ANY {
+            count.div_ceil(4)
+        } else {
+            FOURS
+        } {
             let from = first + four * 4 * block;
             // Both rows' blocks are before those of the next two, of which the second row's come first here.
             match B::FORMAT {
@@ -178,7 +184,7 @@ unsafe fn sixteen<B: Blocks, T: Total<P>, const P: usize, const MOST: usize>(
             let mut blocks = [rows[0].as_ptr().add(from), rows[1].as_ptr().add(from)];
             // Copied where four blocks do not all lie in the matrix. Those after a row's last one count for nothing.
             let mut copies = [[0; FOUR_BYTES]; 2];
-            if MOST != SIXTEEN || count != SIXTEEN {
+            if FOURS != 4 {
                 for ((copy, block_at), row) in copies.iter_mut().zip(&mut blocks).zip(rows) {
                     let left = &row[from..];
                     if left.len() < 4 * block {
@@ -205,7 +211,7 @@ unsafe fn sixteen<B: Blocks, T: Total<P>, const P: usize, const MOST: usize>(
                 planes[plane] = B::sixteen(fours[row][plane]);
             }
             let blocks = rows[row].as_ptr().add(first);
-            let [scales, minima] = if MOST == SIXTEEN && count == SIXTEEN {
+            let [scales, minima] = if FOURS == 4 {
                 B::scales(blocks)
             } else {
                 scales::<B>(blocks, count)
