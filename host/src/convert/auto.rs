@@ -42,7 +42,7 @@ pub(super) enum Choice {
 /// plain conversion. With `importance` the error is [`WeightedSquares::relative`]. `None` if no tensor is to be
 /// quantized.
 pub(super) fn choose(
-    steps: &mut impl ConversionSteps,
+    steps: &mut dyn ConversionSteps,
     model: &TensorFile,
     options: &QuantizeOptions,
     importance: Option<&TensorFile>,
@@ -114,7 +114,7 @@ pub(super) fn choose(
 
 /// Returns bytes and squared error of a tensor in a format; `None` if the format does not fit.
 fn cost(
-    steps: &mut impl ConversionSteps,
+    steps: &mut dyn ConversionSteps,
     source: &Source<'_>,
     choice: Choice,
     options: &QuantizeOptions,

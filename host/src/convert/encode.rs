@@ -10,8 +10,8 @@ use crate::source::{CHUNK, Source};
 use crate::{Error, Progress};
 
 /// A tensor in conversion by a codec.
-struct Coded<'a, 's, H> {
-    steps: &'a mut H,
+struct Coded<'a, 's> {
+    steps: &'a mut dyn ConversionSteps,
     source: &'a Source<'s>,
     codec: Codec,
     flushed: u64,
@@ -20,7 +20,7 @@ struct Coded<'a, 's, H> {
     loss: Option<Loss>,
 }
 
-impl<H: ConversionSteps> Encoder for Coded<'_, '_, H> {
+impl Encoder for Coded<'_, '_> {
     fn end(&self) -> usize {
         self.source.values()
     }
@@ -40,7 +40,7 @@ impl<H: ConversionSteps> Encoder for Coded<'_, '_, H> {
 
 /// Encodes a tensor of at least one value.
 pub(super) fn encode(
-    steps: &mut impl ConversionSteps,
+    steps: &mut dyn ConversionSteps,
     source: &Source<'_>,
     codec: Codec,
     progress: &dyn Progress,

@@ -170,7 +170,7 @@ pub fn auto_bytes(model: &TensorFile, options: &QuantizeOptions) -> Result<usize
 
 /// Quantizes with these steps.
 fn by(
-    steps: &mut impl ConversionSteps,
+    steps: &mut dyn ConversionSteps,
     model: &TensorFile,
     options: &QuantizeOptions,
     out: &Path,
@@ -260,7 +260,7 @@ pub fn dequantize<E: FlowEngine>(
 
 /// Restores with these steps.
 fn restore(
-    steps: &mut impl ConversionSteps,
+    steps: &mut dyn ConversionSteps,
     model: &TensorFile,
     options: &DequantizeOptions,
     out: &Path,
@@ -299,7 +299,7 @@ struct ConversionSettings<'a> {
 
 /// Carries out a plan.
 fn run(
-    steps: &mut impl ConversionSteps,
+    steps: &mut dyn ConversionSteps,
     model: &TensorFile,
     container: crate::Container,
     output: Output,
@@ -330,7 +330,7 @@ fn run(
 }
 
 fn convert(
-    steps: &mut impl ConversionSteps,
+    steps: &mut dyn ConversionSteps,
     step: &Conversion<'_>,
     writer: &mut Writer<'_>,
     first_part: usize,

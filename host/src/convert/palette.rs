@@ -31,7 +31,7 @@ pub(crate) const PASSES: u64 = BESIDE.len() as u64;
 /// Encodes a tensor of plain floats, with the importances in `importance` under its name. The parts are indices,
 /// codebooks and scales.
 pub(super) fn quantize(
-    steps: &mut impl ConversionSteps,
+    steps: &mut dyn ConversionSteps,
     source: &Source<'_>,
     layout: IndexMatrix,
     importance: Option<&TensorFile>,
@@ -58,8 +58,8 @@ pub(super) fn quantize(
 }
 
 /// A tensor in conversion.
-struct Palettes<'a, 's, H> {
-    steps: &'a mut H,
+struct Palettes<'a, 's> {
+    steps: &'a mut dyn ConversionSteps,
     source: &'a Source<'s>,
     importance: Option<Importance<'a>>,
     layout: IndexMatrix,
@@ -73,7 +73,7 @@ struct Palettes<'a, 's, H> {
     loss: Loss,
 }
 
-impl<H: ConversionSteps> Encoder for Palettes<'_, '_, H> {
+impl Encoder for Palettes<'_, '_> {
     fn end(&self) -> usize {
         self.layout.values()
     }
@@ -81,7 +81,7 @@ impl<H: ConversionSteps> Encoder for Palettes<'_, '_, H> {
     fn chunk(&mut self, first: usize, out: &mut Parts) -> Result<usize, Error> {
         let chunk = self.layout_of_chunk(first);
         let indices = out.room(0, chunk.index_bytes());
-        if self.layout.group_len() <= H::WHOLE_PALETTE {
+        if self.layout.group_len() <= self.steps.whole_palette() {
             self.groups(first, &chunk, indices)?;
         } else {
             self.part(first, &chunk, indices)?;
@@ -113,7 +113,7 @@ impl<H: ConversionSteps> Encoder for Palettes<'_, '_, H> {
     }
 }
 
-impl<H: ConversionSteps> Palettes<'_, '_, H> {
+impl Palettes<'_, '_> {
     /// Returns the layout of the chunk that begins at value `first`, as a separate matrix: whole groups, at least one;
     /// or whole rows of a group; or a part of a row, whose length is a multiple of eight if more of the row follows.
     fn layout_of_chunk(&self, first: usize) -> IndexMatrix {
@@ -122,7 +122,7 @@ impl<H: ConversionSteps> Palettes<'_, '_, H> {
         let (row, col) = (first / cols, first % cols);
         // The last group may be shorter. Its rows alone do not show where groups begin, so it is a separate chunk.
         let left = all.rows() - row;
-        let made = if all.group_len() <= H::WHOLE_PALETTE {
+        let made = if all.group_len() <= self.steps.whole_palette() {
             match left / group_rows {
                 0 => IndexMatrix::new(width, left, cols, 1),
                 groups => {
@@ -207,7 +207,7 @@ impl<H: ConversionSteps> Palettes<'_, '_, H> {
 
 /// Returns the loss of the same tensor in GGUF blocks, for the formats that its rows divide into and its scales fit.
 pub(super) fn beside(
-    steps: &mut impl ConversionSteps,
+    steps: &mut dyn ConversionSteps,
     source: &Source<'_>,
     progress: &dyn Progress,
 ) -> Vec<Beside> {

@@ -58,7 +58,7 @@ pub(crate) trait Encoder: Send {
 /// Converts a tensor with an encoder, whose bytes go to `sink`; progress is counted in bytes of the input.
 pub(crate) fn stream(
     source: &Source<'_>,
-    encoder: &mut impl Encoder,
+    encoder: &mut dyn Encoder,
     progress: &dyn Progress,
     sink: &mut Sink<'_>,
 ) -> Result<(), Error> {

@@ -16,14 +16,14 @@ use crate::source::CHUNK;
 const BINS: usize = 4096;
 
 /// A tensor of long groups.
-pub(super) struct Long<'a, 's, H> {
-    pub(super) job: TensorConversion<'a, 's, H>,
+pub(super) struct Long<'a, 's> {
+    pub(super) job: TensorConversion<'a, 's>,
     bins: Vec<MagnitudeBin>,
     settled: GroupPlans,
 }
 
-impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
-    pub(super) fn new(job: TensorConversion<'a, 's, H>) -> Self {
+impl<'a, 's> Long<'a, 's> {
+    pub(super) fn new(job: TensorConversion<'a, 's>) -> Self {
         // More bins than required, for fewer passes over the values.
         let bins = match job.method.scratch_len(job.groups.len) {
             0 => 0,
@@ -67,7 +67,7 @@ impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
     }
 }
 
-impl<H: ConversionSteps> Encoder for Long<'_, '_, H> {
+impl Encoder for Long<'_, '_> {
     fn end(&self) -> usize {
         self.job.source.values()
     }
@@ -100,8 +100,8 @@ impl<H: ConversionSteps> Encoder for Long<'_, '_, H> {
 }
 
 /// A group that is surveyed. Nothing is encoded: the results are the plan for it and its scale.
-struct Survey<'a, 's, H> {
-    steps: &'a mut H,
+struct Survey<'a, 's> {
+    steps: &'a mut dyn ConversionSteps,
     group: Span<'a, 's>,
     /// The pattern of the largest magnitude.
     largest: u32,
@@ -121,7 +121,7 @@ impl From<QuantError> for SurveyError {
     }
 }
 
-impl<H: ConversionSteps> Survey<'_, '_, H> {
+impl Survey<'_, '_> {
     fn look(&mut self, with_sum: bool) -> Result<Stats, SurveyError> {
         let stats = self.steps.stats(self.group, with_sum);
         let stats = stats.map_err(SurveyError::Host)?;
@@ -130,7 +130,7 @@ impl<H: ConversionSteps> Survey<'_, '_, H> {
     }
 }
 
-impl<H: ConversionSteps> QuantizeProblem for Survey<'_, '_, H> {
+impl QuantizeProblem for Survey<'_, '_> {
     type Error = SurveyError;
 
     fn groups(&self) -> Groups {

@@ -21,7 +21,7 @@ const WHOLE: usize = 1 << 16;
 
 /// Quantizes a tensor of plain floats. The parts are codes, scales, and zero points if the method has them.
 pub(super) fn quantize(
-    steps: &mut impl ConversionSteps,
+    steps: &mut dyn ConversionSteps,
     source: &Source<'_>,
     method: Method,
     groups: Groups,
@@ -48,8 +48,8 @@ pub(super) fn quantize(
 }
 
 /// A tensor in conversion, with any groups.
-struct TensorConversion<'a, 's, H> {
-    steps: &'a mut H,
+struct TensorConversion<'a, 's> {
+    steps: &'a mut dyn ConversionSteps,
     source: &'a Source<'s>,
     method: Method,
     groups: Groups,
@@ -57,7 +57,7 @@ struct TensorConversion<'a, 's, H> {
     loss: Loss,
 }
 
-impl<H> TensorConversion<'_, '_, H> {
+impl TensorConversion<'_, '_> {
     /// True if there is a third part.
     fn has_zero_points(&self) -> bool {
         self.method == Method::Affine

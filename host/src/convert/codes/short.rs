@@ -7,21 +7,20 @@ use super::TensorConversion;
 use crate::Error;
 use crate::convert::group_plans::{GroupScale, restore};
 use crate::convert::span::Span;
-use crate::convert::steps::ConversionSteps;
 use crate::convert::stream::{Encoder, Parts};
 use crate::source::{CHUNK, signed_mut};
 
 /// A tensor of short groups.
-pub(super) struct Short<'a, 's, H> {
-    pub(super) job: TensorConversion<'a, 's, H>,
+pub(super) struct Short<'a, 's> {
+    pub(super) job: TensorConversion<'a, 's>,
     /// Scales of the chunk's groups.
     scales: Vec<f32>,
     /// Zero points of the chunk's groups, or empty.
     zero_points: Vec<i8>,
 }
 
-impl<'a, 's, H: ConversionSteps> Short<'a, 's, H> {
-    pub(super) fn new(job: TensorConversion<'a, 's, H>) -> Self {
+impl<'a, 's> Short<'a, 's> {
+    pub(super) fn new(job: TensorConversion<'a, 's>) -> Self {
         Self {
             job,
             scales: Vec::new(),
@@ -30,7 +29,7 @@ impl<'a, 's, H: ConversionSteps> Short<'a, 's, H> {
     }
 }
 
-impl<H: ConversionSteps> Encoder for Short<'_, '_, H> {
+impl Encoder for Short<'_, '_> {
     fn end(&self) -> usize {
         self.job.source.values()
     }

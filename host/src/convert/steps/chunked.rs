@@ -160,7 +160,9 @@ fn gather<'b, E: FlowEngine>(
 }
 
 impl<E: FlowEngine> ConversionSteps for ChunkedSteps<'_, E> {
-    const WHOLE_PALETTE: usize = usize::MAX;
+    fn whole_palette(&self) -> usize {
+        usize::MAX
+    }
 
     fn stream(
         &mut self,

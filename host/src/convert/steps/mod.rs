@@ -23,8 +23,8 @@ pub(super) const PALETTE_TILE: usize = 1 << 16;
 
 /// Does the steps of conversions, of one tensor after another.
 pub(super) trait ConversionSteps: Send {
-    /// Values of the longest group of a palette that is encoded as one; the processor encodes longer ones in parts.
-    const WHOLE_PALETTE: usize;
+    /// Returns the values of the longest group of a palette that is encoded as one; the processor encodes longer ones in parts.
+    fn whole_palette(&self) -> usize;
 
     /// Encodes a chunk of whole blocks, or of floats, into as many bytes as they take; returns the number of flushed
     /// blocks. If there is a `loss` to continue, also measures the chunk.

@@ -28,7 +28,9 @@ const TILES_A_TABLE: usize = 16;
 pub(in crate::convert) struct TiledSteps;
 
 impl ConversionSteps for TiledSteps {
-    const WHOLE_PALETTE: usize = PALETTE_TILE;
+    fn whole_palette(&self) -> usize {
+        PALETTE_TILE
+    }
 
     fn stream(
         &mut self,
