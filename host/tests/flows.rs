@@ -3,6 +3,8 @@
 //! `sanitized` is set by .ci/steps/sanitize.sh, which runs none of what it leaves out and would have it compiled.
 
 #[cfg(not(sanitized))]
+mod arrays;
+#[cfg(not(sanitized))]
 mod chat;
 #[cfg(not(sanitized))]
 mod chat_kept;
@@ -61,5 +63,7 @@ mod training_in_place;
 mod training_kept;
 #[cfg(not(sanitized))]
 mod training_savings;
+#[cfg(not(sanitized))]
+mod training_selection;
 #[cfg(not(sanitized))]
 mod with_engine;

@@ -159,23 +159,21 @@ fn holding(backend: Backend) -> Backend {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::Entry;
-    use super::super::catalogue::catalogue;
+    use super::super::work::Arithmetic;
     use super::*;
 
-    fn work(operation: &str) -> LeastWork {
-        let named = |entry: &Entry| entry.operation.starts_with(operation);
-        let entry = catalogue(Some(1 << 12)).find(named).expect("an operation");
-        entry.build().work
+    /// Of decoding as many bytes, with so many products.
+    fn work(products: u64) -> LeastWork {
+        LeastWork::pass(1 << 12, Traffic::Widen, 5 << 12).with_products(products, Arithmetic::Int8)
     }
 
     #[test]
     fn a_ceiling_that_work_is_above_is_measured_again_and_gets_no_lower() {
         let (backend, set) = (Backend::best(), 1 << 16);
-        for operation in ["decode", "matvec"] {
+        for products in [0, 1 << 12] {
             let work = LeastWork {
                 set,
-                ..work(operation)
+                ..work(products)
             };
             let mut ceilings = Ceilings::new(Duration::ZERO);
             // As if the machine did other work at that moment, except for one of the loops.
@@ -204,7 +202,7 @@ mod tests {
 
     #[test]
     fn work_within_its_ceilings_has_none_measured() {
-        let work = work("decode");
+        let work = work(0);
         let mut ceilings = Ceilings::new(Duration::ZERO);
         let (least, _) = ceilings.attainable(&work, Backend::best(), 1);
         let before = ceilings.rates.clone();

@@ -37,22 +37,20 @@ pub(in crate::simd) mod peak;
 pub(in crate::simd) mod search;
 
 use super::Isa;
-use super::sets::{Kernels, Set};
+use super::sets::Kernels;
 
-/// The set.
-pub(in crate::simd) static SET: Set = Set {
+/// Its kernels.
+pub(in crate::simd) const KERNELS: Kernels = Kernels {
     isa: Isa::Amx,
     runs,
-    kernels: Kernels {
-        cluster: &cluster::KERNELS,
-        linear: &linear::KERNELS,
-        peak: &peak::KERNELS,
-        search: &search::KERNELS,
-        ..super::avx512_vnni::SET.kernels
-    },
+    cluster: &cluster::KERNELS,
+    linear: &linear::KERNELS,
+    peak: &peak::KERNELS,
+    search: &search::KERNELS,
+    ..super::avx512_vnni::KERNELS
 };
 
 /// Returns true if this processor and its system support the set.
-fn runs() -> bool {
-    (super::avx512_vnni::SET.runs)() && detect::available()
+pub(in crate::simd) fn runs() -> bool {
+    super::avx512_vnni::runs() && detect::available()
 }

@@ -30,30 +30,28 @@ pub(in crate::simd) mod vectors;
 pub(in crate::simd) mod widen;
 
 use super::Isa;
-use super::sets::{Kernels, Set};
+use super::sets::Kernels;
 
-/// The set.
-pub(in crate::simd) static SET: Set = Set {
+/// Its kernels.
+pub(in crate::simd) const KERNELS: Kernels = Kernels {
     isa: Isa::Avx2,
     runs,
-    kernels: Kernels {
-        blocks: Some(&blocks::KERNELS),
-        cluster: &cluster::KERNELS,
-        compare: Some(compare::rows),
-        float_search: &float_search::KERNELS,
-        linear: &linear::KERNELS,
-        model: &super::model::AVX2,
-        train: &super::train::AVX2,
-        palettes: Some(&palette::KERNELS),
-        peak: &peak::KERNELS,
-        quantize: &quantize::KERNELS,
-        search: &search::KERNELS,
-        stream: &stream::KERNELS,
-    },
+    blocks: Some(&blocks::KERNELS),
+    cluster: &cluster::KERNELS,
+    compare: Some(compare::rows),
+    float_search: &float_search::KERNELS,
+    linear: &linear::KERNELS,
+    model: &super::model::AVX2,
+    train: &super::train::AVX2,
+    palettes: Some(&palette::KERNELS),
+    peak: &peak::KERNELS,
+    quantize: &quantize::KERNELS,
+    search: &search::KERNELS,
+    stream: &stream::KERNELS,
 };
 
 /// Returns true if this processor and its system support the set.
-fn runs() -> bool {
+pub(in crate::simd) fn runs() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")

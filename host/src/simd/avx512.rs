@@ -26,31 +26,29 @@ pub(in crate::simd) mod vectors;
 pub(in crate::simd) mod widen;
 
 use super::Isa;
-use super::sets::{Kernels, Set};
+use super::sets::Kernels;
 
-/// The set.
-pub(in crate::simd) static SET: Set = Set {
+/// Its kernels.
+pub(in crate::simd) const KERNELS: Kernels = Kernels {
     isa: Isa::Avx512,
     runs,
-    kernels: Kernels {
-        blocks: Some(&blocks::KERNELS),
-        cluster: &cluster::KERNELS,
-        compare: Some(compare::rows),
-        float_search: &float_search::KERNELS,
-        linear: &linear::KERNELS,
-        model: &super::model::AVX512,
-        train: &super::train::AVX512,
-        peak: &peak::KERNELS,
-        quantize: &quantize::KERNELS,
-        search: &search::KERNELS,
-        stream: &stream::KERNELS,
-        ..super::avx2::SET.kernels
-    },
+    blocks: Some(&blocks::KERNELS),
+    cluster: &cluster::KERNELS,
+    compare: Some(compare::rows),
+    float_search: &float_search::KERNELS,
+    linear: &linear::KERNELS,
+    model: &super::model::AVX512,
+    train: &super::train::AVX512,
+    peak: &peak::KERNELS,
+    quantize: &quantize::KERNELS,
+    search: &search::KERNELS,
+    stream: &stream::KERNELS,
+    ..super::avx2::KERNELS
 };
 
 /// Returns true if this processor and its system support the set.
-fn runs() -> bool {
-    (super::avx2::SET.runs)()
+pub(in crate::simd) fn runs() -> bool {
+    super::avx2::runs()
         && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512cd")

@@ -18,28 +18,26 @@ pub(in crate::simd) mod search;
 pub(in crate::simd) mod ternary_search;
 
 use super::Isa;
-use super::sets::{Kernels, Set};
+use super::sets::Kernels;
 
-/// The set.
-pub(in crate::simd) static SET: Set = Set {
+/// Its kernels.
+pub(in crate::simd) const KERNELS: Kernels = Kernels {
     isa: Isa::Avx512Vnni,
     runs,
-    kernels: Kernels {
-        blocks: Some(&blocks::KERNELS),
-        cluster: &cluster::KERNELS,
-        linear: &linear::KERNELS,
-        model: &super::model::AVX512_VNNI,
-        palettes: Some(&palette::KERNELS),
-        peak: &peak::KERNELS,
-        search: &search::KERNELS,
-        train: &super::train::AVX512_VNNI,
-        ..super::avx512::SET.kernels
-    },
+    blocks: Some(&blocks::KERNELS),
+    cluster: &cluster::KERNELS,
+    linear: &linear::KERNELS,
+    model: &super::model::AVX512_VNNI,
+    palettes: Some(&palette::KERNELS),
+    peak: &peak::KERNELS,
+    search: &search::KERNELS,
+    train: &super::train::AVX512_VNNI,
+    ..super::avx512::KERNELS
 };
 
 /// Returns true if this processor and its system support the set.
-fn runs() -> bool {
-    (super::avx512::SET.runs)()
+pub(in crate::simd) fn runs() -> bool {
+    super::avx512::runs()
         && is_x86_feature_detected!("avx512vnni")
         && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512vbmi2")

@@ -10,21 +10,19 @@ pub(in crate::simd) mod peak;
 pub(in crate::simd) mod search;
 
 use super::Isa;
-use super::sets::{Kernels, Set};
+use super::sets::Kernels;
 
-/// The set.
-pub(in crate::simd) static SET: Set = Set {
+/// Its kernels.
+pub(in crate::simd) const KERNELS: Kernels = Kernels {
     isa: Isa::AvxVnni,
     runs,
-    kernels: Kernels {
-        cluster: &cluster::KERNELS,
-        peak: &peak::KERNELS,
-        search: &search::KERNELS,
-        ..super::avx2::SET.kernels
-    },
+    cluster: &cluster::KERNELS,
+    peak: &peak::KERNELS,
+    search: &search::KERNELS,
+    ..super::avx2::KERNELS
 };
 
 /// Returns true if this processor and its system support the set.
-fn runs() -> bool {
-    (super::avx2::SET.runs)() && is_x86_feature_detected!("avxvnni")
+pub(in crate::simd) fn runs() -> bool {
+    super::avx2::runs() && is_x86_feature_detected!("avxvnni")
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
 use thiserror::Error;
@@ -10,17 +9,16 @@ use thiserror::Error;
 use super::Isa;
 use super::cluster::Cluster;
 use super::peak::Peak;
-use super::scalar;
 use super::search::Search;
-use super::sets::{self, Kernels, Set};
+use super::sets::Running;
 use super::stream::Stream;
 use super::taken::take;
 
 /// An instruction set that was detected on this machine.
 ///
 /// A value can only come from detection, so kernels rely on it. No bit depends on it, only the time.
-#[derive(Clone, Copy)]
-pub struct Backend(&'static Set);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Backend(Isa);
 
 /// The backend of the process, once it was requested.
 static CHOSEN: OnceLock<Result<Backend, BackendError>> = OnceLock::new();
@@ -56,15 +54,15 @@ pub enum BackendError {
 
 impl Backend {
     /// The reference engine's code, which runs everywhere.
-    pub const SCALAR: Self = Self(&scalar::SET);
+    pub const SCALAR: Self = Self(Isa::Scalar);
 
     /// Returns the backend of a set.
     ///
     /// # Errors
     /// [`BackendError::Unavailable`].
     pub fn new(isa: Isa) -> Result<Self, BackendError> {
-        let set = sets::of(isa).filter(|set| (set.runs)());
-        set.map(Self).ok_or(BackendError::Unavailable { isa })
+        let there = isa.is_available().then_some(Self(isa));
+        there.ok_or(BackendError::Unavailable { isa })
     }
 
     /// Iterates over the backends of this machine, the best last.
@@ -123,53 +121,33 @@ impl Backend {
 
     /// Returns its instruction set.
     pub const fn isa(self) -> Isa {
-        self.0.isa
+        self.0
     }
 
-    /// Returns the kernels of its set.
-    pub(super) fn kernels(self) -> &'static Kernels {
-        take(self.isa());
-        &self.0.kernels
+    /// Returns the kernels of its set, and counts the use.
+    pub(super) fn kernels(self) -> Running {
+        take(self.0);
+        Running(self.0)
     }
 
     /// Returns the kernels of clustering.
     pub(crate) fn cluster(self) -> &'static Cluster {
-        self.kernels().cluster
+        self.kernels().cluster()
     }
 
     /// Returns the kernels of integer search.
     pub(crate) fn search(self) -> &'static Search {
-        self.kernels().search
+        self.kernels().search()
     }
 
     /// Returns the loops that measure arithmetic.
-    pub(crate) const fn peak(self) -> &'static Peak {
-        self.0.kernels.peak
+    pub(crate) fn peak(self) -> &'static Peak {
+        Running(self.0).peak()
     }
 
     /// Returns the loops that measure memory.
-    pub(crate) const fn stream(self) -> &'static Stream {
-        self.0.kernels.stream
-    }
-}
-
-impl PartialEq for Backend {
-    fn eq(&self, other: &Self) -> bool {
-        self.isa() == other.isa()
-    }
-}
-
-impl Eq for Backend {}
-
-impl Hash for Backend {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.isa().hash(state);
-    }
-}
-
-impl fmt::Debug for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Backend").field(&self.isa()).finish()
+    pub(crate) fn stream(self) -> &'static Stream {
+        Running(self.0).stream()
     }
 }
 

@@ -12,22 +12,20 @@ pub(in crate::simd) mod peak;
 pub(in crate::simd) mod search;
 
 use super::Isa;
-use super::sets::{Kernels, Set};
+use super::sets::Kernels;
 
-/// The set.
-pub(in crate::simd) static SET: Set = Set {
+/// Its kernels.
+pub(in crate::simd) const KERNELS: Kernels = Kernels {
     isa: Isa::DotProd,
     runs,
-    kernels: Kernels {
-        cluster: &cluster::KERNELS,
-        linear: &linear::KERNELS,
-        peak: &peak::KERNELS,
-        search: &search::KERNELS,
-        ..super::neon::SET.kernels
-    },
+    cluster: &cluster::KERNELS,
+    linear: &linear::KERNELS,
+    peak: &peak::KERNELS,
+    search: &search::KERNELS,
+    ..super::neon::KERNELS
 };
 
 /// Returns true if this processor and its system support the set.
-fn runs() -> bool {
-    (super::neon::SET.runs)() && std::arch::is_aarch64_feature_detected!("dotprod")
+pub(in crate::simd) fn runs() -> bool {
+    super::neon::runs() && std::arch::is_aarch64_feature_detected!("dotprod")
 }

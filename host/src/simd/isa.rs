@@ -70,7 +70,7 @@ impl Isa {
 
     /// True if this processor and its system support the set.
     pub fn is_available(self) -> bool {
-        sets::of(self).is_some_and(|set| (set.runs)())
+        sets::runs(self)
     }
 }
 

@@ -24,27 +24,25 @@ pub(in crate::simd) mod search;
 pub(in crate::simd) mod vectors;
 
 use super::Isa;
-use super::sets::{Kernels, Set};
+use super::sets::Kernels;
 
-/// The set.
-pub(in crate::simd) static SET: Set = Set {
+/// Its kernels.
+pub(in crate::simd) const KERNELS: Kernels = Kernels {
     isa: Isa::Neon,
     runs,
-    kernels: Kernels {
-        blocks: Some(&blocks::KERNELS),
-        cluster: &cluster::KERNELS,
-        compare: Some(compare::rows),
-        float_search: &float_search::KERNELS,
-        linear: &linear::KERNELS,
-        palettes: Some(&palette::KERNELS),
-        peak: &peak::KERNELS,
-        quantize: &quantize::KERNELS,
-        search: &search::KERNELS,
-        ..super::scalar::SET.kernels
-    },
+    blocks: Some(&blocks::KERNELS),
+    cluster: &cluster::KERNELS,
+    compare: Some(compare::rows),
+    float_search: &float_search::KERNELS,
+    linear: &linear::KERNELS,
+    palettes: Some(&palette::KERNELS),
+    peak: &peak::KERNELS,
+    quantize: &quantize::KERNELS,
+    search: &search::KERNELS,
+    ..super::scalar::KERNELS
 };
 
 /// Returns true if this processor and its system support the set.
-fn runs() -> bool {
+pub(in crate::simd) fn runs() -> bool {
     std::arch::is_aarch64_feature_detected!("neon")
 }

@@ -2,8 +2,7 @@
 //!
 //! Kernels are in their operation's folder, with a file or a folder per set, so that all engines of an operation are
 //! together. A set's file (`avx2.rs` …) names its own kernels, and the lesser set that serves if it has none. So a new
-//! set consists of that file and those of its kernels, a module in `mod.rs`, a name in [`Isa`] and a line in [`of`],
-//! without which it does not compile.
+//! set consists of that file and those of its kernels, a module in `mod.rs`, a name in [`Isa`] and a line in [`of_set`].
 
 use super::Isa;
 use super::blocks::Blocks;
@@ -19,20 +18,20 @@ use super::search::Search;
 use super::stream::Stream;
 use super::train::Steps as TrainSteps;
 
-/// An instruction set with code for it.
-#[derive(Debug)]
-pub(crate) struct Set {
-    /// Its name.
-    pub(crate) isa: Isa,
-    /// Returns true if this processor and its system support it.
-    pub(crate) runs: fn() -> bool,
-    /// Its kernels.
-    pub(super) kernels: Kernels,
-}
-
 /// The kernels of a set, operation by operation; `None` if core's own loops are called instead.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Kernels {
+    /// Its name.
+    #[cfg_attr(
+        not(test),
+        expect(
+            dead_code,
+            reason = "a test compares it with the name that the set is found by"
+        )
+    )]
+    pub(super) isa: Isa,
+    /// Returns true if this processor and its system support it.
+    pub(super) runs: fn() -> bool,
     pub(super) blocks: Option<&'static Blocks>,
     pub(super) cluster: &'static Cluster,
     pub(super) compare: Option<Rows>,
@@ -47,29 +46,77 @@ pub(super) struct Kernels {
     pub(super) stream: &'static Stream,
 }
 
-/// Returns a set, if this architecture has it.
-pub(super) fn of(isa: Isa) -> Option<&'static Set> {
-    /// Returns the set of a module that is compiled only for some targets, and with the feature `simd`.
-    macro_rules! set {
-        ($module:ident if $($target:tt)+) => {{
-            #[cfg(all(feature = "simd", $($target)+))]
-            let set = Some(&super::$module::SET);
-            #[cfg(not(all(feature = "simd", $($target)+)))]
-            let set = None;
-            set
-        }};
-    }
-    match isa {
-        Isa::Scalar => Some(&super::scalar::SET),
-        Isa::Sse41 => set!(sse41 if target_arch = "x86_64"),
-        Isa::Avx2 => set!(avx2 if target_arch = "x86_64"),
-        Isa::AvxVnni => set!(avx_vnni if target_arch = "x86_64"),
-        Isa::Avx512 => set!(avx512 if target_arch = "x86_64"),
-        Isa::Avx512Vnni => set!(avx512_vnni if target_arch = "x86_64"),
-        Isa::Amx => set!(amx if target_arch = "x86_64"),
-        Isa::Neon => set!(neon if all(target_arch = "aarch64", target_endian = "little")),
-        Isa::DotProd => set!(dotprod if all(target_arch = "aarch64", target_endian = "little")),
-    }
+/// Returns a field of a set's [`Kernels`], `None` if this build has no such set.
+macro_rules! of_set {
+    ($isa:expr, $field:ident) => {{
+        #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+        use super::{amx, avx_vnni, avx2, avx512, avx512_vnni, sse41};
+        #[cfg(all(feature = "simd", target_arch = "aarch64", target_endian = "little"))]
+        use super::{dotprod, neon};
+        // Each set's field is a constant of its own: the rest of the set is not a part of a program for it.
+        match $isa {
+            Isa::Scalar => Some(const { super::scalar::KERNELS.$field }),
+            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+            Isa::Sse41 => Some(const { sse41::KERNELS.$field }),
+            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+            Isa::Avx2 => Some(const { avx2::KERNELS.$field }),
+            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+            Isa::AvxVnni => Some(const { avx_vnni::KERNELS.$field }),
+            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+            Isa::Avx512 => Some(const { avx512::KERNELS.$field }),
+            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+            Isa::Avx512Vnni => Some(const { avx512_vnni::KERNELS.$field }),
+            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+            Isa::Amx => Some(const { amx::KERNELS.$field }),
+            #[cfg(all(feature = "simd", target_arch = "aarch64", target_endian = "little"))]
+            Isa::Neon => Some(const { neon::KERNELS.$field }),
+            #[cfg(all(feature = "simd", target_arch = "aarch64", target_endian = "little"))]
+            Isa::DotProd => Some(const { dotprod::KERNELS.$field }),
+            _ => None,
+        }
+    }};
+}
+
+/// True if this build has a set, and this processor and its system support it.
+pub(super) fn runs(isa: Isa) -> bool {
+    of_set!(isa, runs).is_some_and(|runs| runs())
+}
+
+/// The kernels of a set that runs here. A program contains those of the operations that it uses.
+pub(super) struct Running(pub(super) Isa);
+
+macro_rules! operations {
+    ($($operation:ident: $kernels:ty),* $(,)?) => {
+        impl Running {$(
+            /// Returns the kernels of an operation. Never inlined: where generic kernels are named, they are compiled,
+            /// and that is to be this crate alone.
+            #[inline(never)]
+            pub(super) fn $operation(self) -> $kernels {
+                let found = of_set!(self.0, $operation);
+                // A backend's set is one of this build's.
+                found.unwrap_or(const { super::scalar::KERNELS.$operation })
+            }
+        )*}
+    };
+}
+operations! {
+    blocks: Option<&'static Blocks>,
+    cluster: &'static Cluster,
+    compare: Option<Rows>,
+    float_search: &'static FloatSearch,
+    linear: &'static Linear,
+    model: &'static Steps,
+    train: &'static TrainSteps,
+    palettes: Option<&'static Palettes>,
+    peak: &'static Peak,
+    quantize: &'static Quantize,
+    search: &'static Search,
+    stream: &'static Stream,
+}
+
+#[cfg(test)]
+fn name(isa: Isa) -> Option<Isa> {
+    of_set!(isa, isa)
 }
 
 #[cfg(test)]
@@ -79,7 +126,7 @@ mod tests {
     #[test]
     fn a_set_bears_the_name_that_it_is_found_by() {
         for isa in Isa::ALL {
-            assert!(of(isa).is_none_or(|set| set.isa == isa), "{isa}");
+            assert!(name(isa).is_none_or(|name| name == isa), "{isa}");
         }
     }
 }

@@ -12,21 +12,19 @@ pub(in crate::simd) mod search;
 pub(in crate::simd) mod vectors;
 
 use super::Isa;
-use super::sets::{Kernels, Set};
+use super::sets::Kernels;
 
-/// The set.
-pub(in crate::simd) static SET: Set = Set {
+/// Its kernels.
+pub(in crate::simd) const KERNELS: Kernels = Kernels {
     isa: Isa::Sse41,
     runs,
-    kernels: Kernels {
-        cluster: &cluster::KERNELS,
-        peak: &peak::KERNELS,
-        search: &search::KERNELS,
-        ..super::scalar::SET.kernels
-    },
+    cluster: &cluster::KERNELS,
+    peak: &peak::KERNELS,
+    search: &search::KERNELS,
+    ..super::scalar::KERNELS
 };
 
 /// Returns true if this processor and its system support the set.
-fn runs() -> bool {
+pub(in crate::simd) fn runs() -> bool {
     is_x86_feature_detected!("sse4.1")
 }

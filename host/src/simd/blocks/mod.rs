@@ -41,7 +41,7 @@ impl Backend {
         out: &mut [u8],
     ) -> Result<Encoded, BlockError> {
         let own = rule == Rule::AbsMax && scale == ScaleRule::Rule;
-        match self.kernels().blocks {
+        match self.kernels().blocks() {
             Some(blocks)
                 if format.encoded_len(values.len()) == Ok(out.len())
                     && (own || format.is_ternary()) =>
@@ -61,7 +61,7 @@ impl Backend {
         out: &mut [f32],
         stores: Stores,
     ) -> Result<(), BlockError> {
-        match self.kernels().blocks {
+        match self.kernels().blocks() {
             Some(blocks) if format.encoded_len(out.len()) == Ok(bytes.len()) => {
                 match blocks.stream.filter(|_| stores == Stores::Streaming) {
                     Some(copy) => blocks.decode_past(format, bytes, out, copy),
@@ -79,7 +79,7 @@ impl Backend {
         bytes: &[u8],
         x: &[i8],
     ) -> Result<i128, BlockError> {
-        let sum = match self.kernels().blocks {
+        let sum = match self.kernels().blocks() {
             Some(blocks) if format.encoded_len(x.len()) == Ok(bytes.len()) => {
                 blocks.dot(format, bytes, x)
             }
@@ -93,7 +93,7 @@ impl Backend {
 
     /// Returns the loop that copies floats around the caches, if the backend has one.
     pub(super) fn copy_past(self) -> Option<CopyPast> {
-        self.kernels().blocks.and_then(|blocks| blocks.stream)
+        self.kernels().blocks().and_then(|blocks| blocks.stream)
     }
 }
 

@@ -24,7 +24,7 @@ impl Backend {
     ) -> Result<(), QuantError> {
         let rows = self
             .kernels()
-            .compare
+            .compare()
             .filter(|_| original.len() == restored.len());
         // A copy, so that nothing is added if a value is refused.
         let mut next = comparison.clone();

@@ -87,7 +87,7 @@ fn products_and_norms<T: Element>(query: &[f32], rows: &[T], sums: &mut Sums, no
 impl Backend {
     /// Returns the kernels of float search over rows of a type.
     pub(crate) fn float_search<T: Element>(self) -> &'static Kernels<T> {
-        let table = self.kernels().float_search;
+        let table = self.kernels().float_search();
         let types: [&dyn Any; 3] = [&table.f32, &table.f16, &table.bf16];
         let mut kernels = types.into_iter().filter_map(<dyn Any>::downcast_ref);
         // There is no fourth type.

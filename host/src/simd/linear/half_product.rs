@@ -82,7 +82,7 @@ impl Backend {
         if layer.has_bias() || matrix.wide_sum_bits() >= f64::MANTISSA_DIGITS {
             return None;
         }
-        let linear = self.kernels().linear;
+        let linear = self.kernels().linear();
         let (high, low) = x.get().split_at(x.len() / 2);
         let cols = matrix.cols();
         let rows = high.len() / cols;

@@ -19,7 +19,7 @@ pub(crate) struct Product<'a> {
 impl Backend {
     /// Prepares a product of rows in a matrix' layout with activations, one for each of its columns. O(cols).
     pub(crate) fn product<'a>(self, matrix: &Matrix<'_>, x: I8Sym<'a>) -> Product<'a> {
-        let kernel = (self.kernels().linear.vector)(matrix.layout()).map(|vector| {
+        let kernel = (self.kernels().linear().vector)(matrix.layout()).map(|vector| {
             let mut activations = Activations::new();
             // SAFETY: a table is only reached through a `Backend` that was found to run its set.
             unsafe { (vector.prepare)(x.get(), &mut activations) };
@@ -32,7 +32,7 @@ impl Backend {
     /// their weights. `None` if the set has no tiles, or they do not pay off for few rows of activations. Up to `alone`
     /// activations are packed on the calling thread. O(rows · cols).
     pub(crate) fn strips(self, matrix: &Matrix<'_>, x: I8Sym<'_>, alone: usize) -> Option<Strips> {
-        let tiles = self.kernels().linear.tiles?;
+        let tiles = self.kernels().linear().tiles?;
         // Pairs can have a weight of 128, which has no code.
         let has_codes = matrix.layout() != Layout::Int8Pairs;
         let rows = x.len() / matrix.cols().max(1);
@@ -42,7 +42,7 @@ impl Backend {
 
     /// Returns room for a tile's weights; `None` if the set has no tiles.
     pub(crate) fn panels(self) -> Option<Panels> {
-        self.kernels().linear.tiles.map(Panels::new)
+        self.kernels().linear().tiles.map(Panels::new)
     }
 }
 

@@ -80,12 +80,12 @@ impl super::Backend {
         out: &mut [f32],
     ) {
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        unsafe { (self.kernels().model.attend)(attention, row, head, scores, sums, out) }
+        unsafe { (self.kernels().model().attend)(attention, row, head, scores, sums, out) }
     }
 
     /// Does [`Gate::apply`].
     pub(crate) fn gate(self, gate: Gate, x: &mut [f32], up: &[f32]) {
         // SAFETY: as above.
-        unsafe { (self.kernels().model.gate)(gate, x, up) }
+        unsafe { (self.kernels().model().gate)(gate, x, up) }
     }
 }

@@ -73,7 +73,7 @@ impl Backend {
             scale,
             ref book,
         } = codebook;
-        match self.kernels().palettes {
+        match self.kernels().palettes() {
             Some(palettes) if indices.len() == width.bytes(out.len()) => {
                 // SAFETY: a table is only reached through a `Backend` that was found to run its set.
                 unsafe { (palettes.decode)(width, indices, book, scale, out) };
@@ -104,7 +104,7 @@ impl Backend {
             return Err(PaletteError::Length { expected, found });
         }
         let scaled = |sum: i32| sum as f32 * scale * x_scale;
-        let Some(palettes) = self.kernels().palettes else {
+        let Some(palettes) = self.kernels().palettes() else {
             for (row, y) in rows.chunks(stride).zip(out) {
                 *y = scaled(palette::dot(width, row, entries, x.all())?);
             }
@@ -129,7 +129,7 @@ impl Backend {
         codes: &[i8],
         out: &mut [u8],
     ) -> Result<(), PaletteError> {
-        match self.kernels().palettes {
+        match self.kernels().palettes() {
             Some(palettes) if out.len() == coder.width().bytes(codes.len()) => {
                 // Ordered by a code's bits as an unsigned number: nonnegative codes come first.
                 let mut indices = *coder.indices();

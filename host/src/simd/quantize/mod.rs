@@ -126,7 +126,7 @@ impl Backend {
     pub(crate) fn stream_lines(self, from: &[Line], to: &mut [Line]) {
         assert_eq!(from.len(), to.len());
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        unsafe { (self.kernels().quantize.stream)(from, to) }
+        unsafe { (self.kernels().quantize().stream)(from, to) }
     }
 
     /// Writes `fl((code − zero_point) · scale)` for each code, into a slice of equal length. Call [`Stores::finish`]
@@ -141,13 +141,13 @@ impl Backend {
     ) {
         assert_eq!(codes.len(), out.len());
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        unsafe { (self.kernels().quantize.dequantize)(codes, zero_point, scale, out, stores) }
+        unsafe { (self.kernels().quantize().dequantize)(codes, zero_point, scale, out, stores) }
     }
 
     /// Widens values to a slice of equal length.
     pub(crate) fn widen<T: Element>(self, values: &[T], out: &mut [f32]) {
         assert_eq!(values.len(), out.len());
-        let quantize = self.kernels().quantize;
+        let quantize = self.kernels().quantize();
         if let Some(values) = cast(values) {
             // SAFETY: a table is only reached through a `Backend` that was found to run its set.
             unsafe { (quantize.widen_f16)(values, out) }
@@ -184,7 +184,7 @@ impl Backend {
         stores: Stores,
     ) {
         assert_eq!(codes.len(), out.len());
-        let quantize = self.kernels().quantize;
+        let quantize = self.kernels().quantize();
         self.store(out, stores, |first, out| {
             let codes = &codes[first..][..out.len()];
             // SAFETY: a table is only reached through a `Backend` that was found to run its set.
@@ -205,7 +205,7 @@ impl Backend {
         stores: Stores,
     ) -> bool {
         assert!(bytes.len() == out.len() && shift <= 6);
-        let quantize = self.kernels().quantize;
+        let quantize = self.kernels().quantize();
         self.store(out, stores, |first, out| {
             // SAFETY: a table is only reached through a `Backend` that was found to run its set.
             unsafe { (quantize.decode_row)(&bytes[first..][..out.len()], shift, unit, out) }
@@ -224,7 +224,7 @@ impl Backend {
         stores: Stores,
     ) -> bool {
         assert!(out.len().is_multiple_of(layout.group()) && bytes.len() == out.len() / 4);
-        let quantize = self.kernels().quantize;
+        let quantize = self.kernels().quantize();
         self.store(out, stores, |first, out| {
             let (bytes, lane) = (&bytes[first / 4..][..out.len() / 4], layout.group() / 4);
             // SAFETY: a table is only reached through a `Backend` that was found to run its set.
@@ -253,13 +253,13 @@ impl Backend {
     /// Does [`activations::row`](tercet_core::quant::activations::row) with 8 bits.
     pub(crate) fn norm_a8(self, x: &[f32], norm: Option<Norm<'_>>, codes: &mut [i8]) -> f32 {
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        unsafe { (self.kernels().quantize.norm_a8)(x, norm, codes) }
+        unsafe { (self.kernels().quantize().norm_a8)(x, norm, codes) }
     }
 
     /// Does [`activations::row`](tercet_core::quant::activations::row) with 16 bits.
     pub(crate) fn norm_a16(self, x: &[f32], norm: Option<Norm<'_>>, codes: &mut [i16]) -> f32 {
         // SAFETY: as above.
-        unsafe { (self.kernels().quantize.norm_a16)(x, norm, codes) }
+        unsafe { (self.kernels().quantize().norm_a16)(x, norm, codes) }
     }
 
     /// Packs Hugging Face BitNet codes of four rows, all finite, for a scale that is positive and finite; rows and
@@ -272,7 +272,7 @@ impl Backend {
 
     /// Returns the kernels that read values of a type.
     fn floats<T: Element>(self) -> &'static Floats<T> {
-        let quantize = self.kernels().quantize;
+        let quantize = self.kernels().quantize();
         let tables: [&'static dyn Any; 3] = [&quantize.f32, &quantize.f16, &quantize.bf16];
         let mut found = tables.into_iter().filter_map(|table| table.downcast_ref());
         found.next().expect("an element is one of the three")

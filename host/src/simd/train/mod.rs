@@ -187,7 +187,7 @@ impl super::Backend {
         room: &mut GradientScratch,
         sums: &mut [i64],
     ) -> Option<bool> {
-        let (weights, _) = self.kernels().train.weights?;
+        let (weights, _) = self.kernels().train().weights?;
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         Some(unsafe { weights(dy, x, room, sums) })
     }
@@ -200,7 +200,7 @@ impl super::Backend {
             gradients: 0,
             zeros: 0,
         };
-        if let Some((_, lengths)) = self.kernels().train.weights {
+        if let Some((_, lengths)) = self.kernels().train().weights {
             found = lengths(length, sequences, cols);
         }
         found.bytes()
@@ -209,13 +209,13 @@ impl super::Backend {
     /// Does [`train::power_row`].
     pub(crate) fn power_row(self, dy: &[f32], codes: &mut [i8]) -> Option<f32> {
         // SAFETY: as above.
-        unsafe { (self.kernels().train.power_row)(dy, codes) }
+        unsafe { (self.kernels().train().power_row)(dy, codes) }
     }
 
     /// Does [`train::power_row_wide`].
     pub(crate) fn power_row_wide(self, dy: &[f32], high: &mut [i8], low: &mut [i8]) -> Option<f32> {
         // SAFETY: as above.
-        unsafe { (self.kernels().train.power_row_wide)(dy, high, low) }
+        unsafe { (self.kernels().train().power_row_wide)(dy, high, low) }
     }
 
     /// Does [`train::norm`].
@@ -228,13 +228,13 @@ impl super::Backend {
         scratch: &mut [f32],
     ) -> bool {
         // SAFETY: as above.
-        unsafe { (self.kernels().train.norm)(x, norm, dy, dx, gains, scratch) }
+        unsafe { (self.kernels().train().norm)(x, norm, dy, dx, gains, scratch) }
     }
 
     /// Does [`train::gate`].
     pub(crate) fn gate_gradient(self, gate: Gate, x: &mut [f32], up: &mut [f32], dh: &[f32]) {
         // SAFETY: as above.
-        unsafe { (self.kernels().train.gate)(gate, x, up, dh) }
+        unsafe { (self.kernels().train().gate)(gate, x, up, dh) }
     }
 
     /// Does [`AttentionGradient::head_by`].
@@ -246,6 +246,6 @@ impl super::Backend {
         out: &mut AttentionGradients<'_>,
     ) -> bool {
         // SAFETY: as above.
-        unsafe { (self.kernels().train.attention)(job, head, scratch, out) }
+        unsafe { (self.kernels().train().attention)(job, head, scratch, out) }
     }
 }
