@@ -17,14 +17,12 @@ features)
     lint -p tercet-gpu --all-targets --no-default-features
     # The Python package with it.
     lint -p tercet-python --features cuda
-    # Core's features alone, so that no other crate's join in, and with them what tests and examples use of each.
-    for features in '' critical-section,portable-atomic; do
-        lint -p tercet-core --all-targets --no-default-features --features "$features"
-    done
-    for features in std defmt critical-section portable-atomic; do
+    # Core's features alone, so that no other crate's join in. Of tests and examples only those that need critical sections look at one.
+    lint -p tercet-core --all-targets --no-default-features --features critical-section,portable-atomic
+    for features in '' std defmt critical-section portable-atomic; do
         lint -p tercet-core --lib --no-default-features --features "$features"
     done
-    lint -p tercet-core --all-targets --all-features
+    lint -p tercet-core --lib --all-features
     # What a desktop leaves out.
     for features in '' serde ndarray clustering search files chat network reports measure train simd; do
         lint -p tercet-host --lib --no-default-features --features "$features"

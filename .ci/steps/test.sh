@@ -4,7 +4,8 @@
 . .ci/lib.sh
 
 out=target/ci/test.out
-cargo "${workspace[@]}" --no-run
+# Of the examples those to read; programs that checks run are built where they do, and linted with all else.
+cargo "${workspace[@]}" --no-run --lib --bins --tests --example '0*'
 # Of the tests on a device one runs at a time: all of them beside the others. Those of the engine are left to the step that runs them with
 # every access of kernels checked, if that is to run too.
 on_devices=device_tests
