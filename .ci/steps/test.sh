@@ -4,8 +4,9 @@
 . .ci/lib.sh
 
 out=target/ci/test.out
-# Of the examples those to read; programs that checks run are built where they do, and linted with all else.
-cargo "${workspace[@]}" --no-run --lib --bins --tests --example '0*'
+cargo "${workspace[@]}" --no-run --lib --bins --tests
+# Of the examples those to read: programs that checks run are built where they do, and linted with all else.
+cargo build "${workspace[@]:1}" --example '0*'
 # Of the tests on a device one runs at a time: all of them beside the others. Those of the engine are left to the step that runs them with
 # every access of kernels checked, if that is to run too.
 on_devices=device_tests
