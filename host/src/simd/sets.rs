@@ -2,7 +2,8 @@
 //!
 //! Kernels are in their operation's folder, with a file or a folder per set, so that all engines of an operation are
 //! together. A set's file (`avx2.rs` …) names its own kernels, and the lesser set that serves if it has none. So a new
-//! set consists of that file and those of its kernels, a module in `mod.rs`, a name in [`Isa`] and a line in [`of_set`].
+//! set consists of that file and those of its kernels, a module in `mod.rs`, a name in [`Isa`] and a line in [`of_set`],
+//! without which it does not compile.
 
 use super::Isa;
 use super::blocks::Blocks;
@@ -46,35 +47,33 @@ pub(super) struct Kernels {
     pub(super) stream: &'static Stream,
 }
 
+/// Returns a field of the [`Kernels`] of a module that is compiled only for some targets, and with the feature `simd`.
+macro_rules! of_module {
+    ($module:ident.$field:ident if $($target:tt)+) => {{
+        // A constant of its own: the rest of the set is not a part of a program for it.
+        #[cfg(all(feature = "simd", $($target)+))]
+        let found = Some(const { super::$module::KERNELS.$field });
+        #[cfg(not(all(feature = "simd", $($target)+)))]
+        let found = None;
+        found
+    }};
+}
+
 /// Returns a field of a set's [`Kernels`], `None` if this build has no such set.
 macro_rules! of_set {
-    ($isa:expr, $field:ident) => {{
-        #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-        use super::{amx, avx_vnni, avx2, avx512, avx512_vnni, sse41};
-        #[cfg(all(feature = "simd", target_arch = "aarch64", target_endian = "little"))]
-        use super::{dotprod, neon};
-        // Each set's field is a constant of its own: the rest of the set is not a part of a program for it.
+    ($isa:expr, $field:ident) => {
         match $isa {
             Isa::Scalar => Some(const { super::scalar::KERNELS.$field }),
-            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-            Isa::Sse41 => Some(const { sse41::KERNELS.$field }),
-            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-            Isa::Avx2 => Some(const { avx2::KERNELS.$field }),
-            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-            Isa::AvxVnni => Some(const { avx_vnni::KERNELS.$field }),
-            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-            Isa::Avx512 => Some(const { avx512::KERNELS.$field }),
-            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-            Isa::Avx512Vnni => Some(const { avx512_vnni::KERNELS.$field }),
-            #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-            Isa::Amx => Some(const { amx::KERNELS.$field }),
-            #[cfg(all(feature = "simd", target_arch = "aarch64", target_endian = "little"))]
-            Isa::Neon => Some(const { neon::KERNELS.$field }),
-            #[cfg(all(feature = "simd", target_arch = "aarch64", target_endian = "little"))]
-            Isa::DotProd => Some(const { dotprod::KERNELS.$field }),
-            _ => None,
+            Isa::Sse41 => of_module!(sse41.$field if target_arch = "x86_64"),
+            Isa::Avx2 => of_module!(avx2.$field if target_arch = "x86_64"),
+            Isa::AvxVnni => of_module!(avx_vnni.$field if target_arch = "x86_64"),
+            Isa::Avx512 => of_module!(avx512.$field if target_arch = "x86_64"),
+            Isa::Avx512Vnni => of_module!(avx512_vnni.$field if target_arch = "x86_64"),
+            Isa::Amx => of_module!(amx.$field if target_arch = "x86_64"),
+            Isa::Neon => of_module!(neon.$field if all(target_arch = "aarch64", target_endian = "little")),
+            Isa::DotProd => of_module!(dotprod.$field if all(target_arch = "aarch64", target_endian = "little")),
         }
-    }};
+    };
 }
 
 /// True if this build has a set, and this processor and its system support it.
