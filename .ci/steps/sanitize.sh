@@ -12,9 +12,8 @@ sanitized() {
     RUSTFLAGS="-Zsanitizer=address --cfg sanitized" PROPTEST_CASES=${PROPTEST_CASES:-8} \
         cargo +nightly test --locked --target x86_64-unknown-linux-gnu --target-dir target/sanitize "$@"
 }
-# Host and core at once, whose features are then the same: of host's those that have what is tested here.
-sanitized -p tercet-host -p tercet-core --no-default-features --features tercet-core/critical-section \
-    --features tercet-host/files,tercet-host/clustering,tercet-host/search,tercet-host/simd --test engines --test flows --test pools -- \
+# Host and core at once, whose features are then the same: host's default ones have what is tested here.
+sanitized -p tercet-host -p tercet-core --features tercet-core/critical-section --test engines --test flows --test pools -- \
     simd_ parallel read convert_ look:: pool_ | tee target/ci/sanitize.out
 # Its tests take no time, however it is compiled.
 CARGO_PROFILE_DEV_OPT_LEVEL=0 sanitized --manifest-path firmware/c/Cargo.toml --config profile.dev.package.tercet-core.opt-level=0 \

@@ -1,6 +1,6 @@
 //! Makes an integer network for a microcontroller from float weights, and runs it here to the same bits.
 //!
-//! `cargo run --release -p tercet-host --example 07_network`
+//! `cargo run --release -p tercet-host --features network --example 07_network`
 
 use tercet_core::Layout;
 use tercet_host::network::{BuildOptions, NetworkFile, build};

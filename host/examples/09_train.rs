@@ -1,6 +1,6 @@
 //! Trains a small ternary language model of a text in integers, writes its GGUF file, and lets it continue a prompt.
 //!
-//! `cargo run --release -p tercet-host --example 09_train`
+//! `cargo run --release -p tercet-host --features train --example 09_train`
 
 use std::sync::Arc;
 

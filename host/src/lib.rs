@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
-    not(feature = "default"),
+    not(feature = "full"),
     allow(
         dead_code,
         unused_imports,
-        reason = "what features share is used by those that are on; the default ones use all of it"
+        reason = "what features share is used by those that are on; `full` uses all of it"
     )
 )]
 

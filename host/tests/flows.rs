@@ -1,14 +1,14 @@
 //! What the library does with files, in one binary: reading, converting, restoring, clustering, searching, reports.
 //!
-//! `sanitized` is set by .ci/steps/sanitize.sh, which runs none of what it leaves out and would have it compiled.
+//! With default features it is what .ci/steps/sanitize.sh runs: the rest needs `full`, or would be compiled for nothing.
 
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod arrays;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod chat;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod chat_kept;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod cluster_data;
 mod convert_blocks;
 mod convert_chunks;
@@ -17,53 +17,53 @@ mod convert_i2_s;
 mod convert_i2_s_refused;
 mod convert_palette;
 mod convert_refused;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod distill;
 mod files;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod importance;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod language;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod language_conformance;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod language_hostile;
 mod look;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod measure;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod network;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod output;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod owned;
 mod points;
 mod read;
 mod read_gguf;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod report;
 mod restore;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod search;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod speculate;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod tokenizer;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod training;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod training_adapters;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod training_convert;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod training_convert_refused;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod training_in_place;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod training_kept;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod training_savings;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod training_selection;
-#[cfg(not(sanitized))]
+#[cfg(feature = "full")]
 mod with_engine;

@@ -329,7 +329,7 @@ fn the_perplexities_of_the_bundled_models_are_llama_cpp_s() {
 }
 
 /// In a quarter of an hour, with 5 GB of memory and as many of temporary files:
-/// `cargo test --release -p tercet-host --test reference -- --ignored --nocapture smollm2`.
+/// `cargo test --release -p tercet-host --features full --test reference -- --ignored --nocapture smollm2`.
 #[test]
 #[ignore = "takes minutes"]
 fn logits_of_smollm2_at_4096_positions_are_those_of_float64() {

@@ -2,7 +2,7 @@
 //!
 //! The table shows how much recall codes lose and re-ranking regains: recall@10 against NumPy's ten nearest in f64. The
 //! data are wordllama's 32,000 × 256 word embeddings, every 160th row a query and the others the base
-//! (`cargo test -p tercet-host --test reference reference_search -- --nocapture` prints it):
+//! (`cargo test -p tercet-host --features full --test reference reference_search -- --nocapture` prints it):
 //!
 //! | metric | int8 | of 20 candidates | of 50 | ternary | of 50 candidates | of 400 |
 //! |---|---|---|---|---|---|---|

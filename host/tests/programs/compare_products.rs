@@ -2,7 +2,7 @@
 //! and search, for sizes around those of every kernel, and at the ends of the range. Says how many products it
 //! compared; fails where one differs.
 //!
-//! `TERCET_BACKEND=avx512-vnni cargo run -p tercet-host --example compare_products`. It is for processors too slow
+//! `TERCET_BACKEND=avx512-vnni cargo run -p tercet-host --features measure --example compare_products`. It is for processors too slow
 //! for the tests, emulated ones; the tests compare more.
 
 use std::process::ExitCode;

@@ -5,7 +5,7 @@
 //! With a folder (`gpu/models`) it begins the training of the models there in its place, and fails unless the
 //! vocabularies and the first steps' costs are those that are told in it: whole runs take half an hour each.
 //!
-//! `TERCET_BACKEND=avx2 cargo run -p tercet-host --example trained`
+//! `TERCET_BACKEND=avx2 cargo run -p tercet-host --features train --example trained`
 
 use std::path::Path;
 use std::process::ExitCode;
