@@ -304,6 +304,12 @@ fn every_number_of_rows_and_blocks_gives_the_reference_bits() {
                 _ => 29 * part,
             };
             check(layout, (3, cols, 1), [Values::Random; 2], part as u64);
+            // Rows with one scale are added up as a whole, as long as they are.
+            if let Layout::Block(_) = layout {
+                for weights in [Values::Ternary, Values::Almost] {
+                    check(layout, (3, cols, 1), [weights, Values::Random], part as u64);
+                }
+            }
         }
     }
 }

@@ -23,6 +23,7 @@ mod sums;
 mod ternary_lanes;
 mod tiles;
 mod tq1_0;
+mod tq1_0_short;
 mod tq2_0;
 
 use fours::{Q2_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
@@ -62,7 +63,7 @@ fn vector(layout: Layout) -> Option<Vector> {
         Layout::FiveTrits => (five_trits::prepare, five_trits::rows),
         Layout::Block(format) => {
             return match format {
-                Format::Tq1_0 => Some(one_scale::vector::<Tq1_0>()),
+                Format::Tq1_0 => Some(tq1_0::vector()),
                 Format::Tq2_0 => Some(one_scale::vector::<Tq2_0>()),
                 Format::Q2_0 => Some(blocks::vector::<Q2_0>()),
                 Format::Q8_0 => Some(blocks::vector::<Q8_0>()),

@@ -80,7 +80,7 @@ impl OneScale for Tq2_0 {
     /// Fields stay where they are in their bytes: field n is 4ⁿ times too large until the end. A lane is at most 256 · 4
     /// · 192 · 127.
     #[inline(always)]
-    unsafe fn whole(rows: [&[u8]; 2], lines: &[Line]) -> ([i32; 2], bool) {
+    unsafe fn whole(rows: [&[u8]; 2], lines: &[Line]) -> ([i32; 2], [u16; 2], bool) {
         let fields = [0b11, 0b1100, 0b11_0000, 0b1100_0000_u8];
         let first = [scale(&rows[0][CODE_BYTES..]), scale(&rows[1][CODE_BYTES..])];
         // SAFETY: as the caller promises; blocks and their lines lie there.
@@ -114,7 +114,7 @@ impl OneScale for Tq2_0 {
                 let all = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d));
                 *dot = _mm512_reduce_add_epi32(all);
             }
-            (dots, other == 0)
+            (dots, first, other == 0)
         }
     }
 }
