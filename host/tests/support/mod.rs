@@ -15,13 +15,14 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod data;
+mod server;
 
 use std::env;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 /// Python modules the references need, as `pip install` names.
 const MODULES: &str = "numpy gguf onnxruntime onnx ml_dtypes safetensors";
@@ -162,25 +163,13 @@ pub fn script(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Runs a script of `host/tests/reference/` and gives its standard output; panics with its standard error
-/// when it fails.
+/// Runs a script of `tests/reference/` of the crate and gives its standard output; panics with its standard error when
+/// it fails.
 pub fn run<A: Into<OsString>>(
     python: &Path,
     name: &str,
     args: impl IntoIterator<Item = A>,
 ) -> String {
-    let output: Output = Command::new(python)
-        .arg(script(name))
-        .args(args.into_iter().map(Into::into))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
-    assert!(
-        output.status.success(),
-        "{name} failed ({}):\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).expect("references print UTF-8")
+    server::run(python, &script(name), args.into_iter().map(Into::into))
+        .unwrap_or_else(|error| panic!("{name} {error}"))
 }
