@@ -66,12 +66,6 @@ void fail(int error, const std::string &message) {
     __builtin_unreachable();
 }
 
-void Thread::make_ready() {
-    stage = Stage::Ready;
-    block.ready[warp] |= 1u << place.lane;
-    block.ready_warps |= 1u << warp;
-}
-
 namespace {
 void thread_main();
 
@@ -166,7 +160,7 @@ void start_threads(unsigned count) {
         thread.reset(i, at);
         block.threads.push_back(&thread);
         block.lanes[thread.warp] |= 1u << thread.place.lane;
-        thread.make_ready();
+        block.make_ready(thread.warp, 1u << thread.place.lane);
         if (++at.x == launch->block.x) {
             at.x = 0;
             at.y++;

@@ -16,7 +16,7 @@ constexpr int CAUGHT[] = {SIGSEGV, SIGBUS, SIGFPE, SIGVTALRM};
 // Processor time after which a launch counts as endless.
 constexpr int SECONDS = 120;
 
-Fiber *scheduler = nullptr;
+Fiber *back = nullptr;
 pthread_t runner;
 struct sigaction before[4];
 // Handlers cannot run on the stack of a fiber that has overflowed.
@@ -54,7 +54,7 @@ void on_signal(int signal, siginfo_t *info, void *) {
     sigemptyset(&set);
     sigaddset(&set, signal);
     sigprocmask(SIG_UNBLOCK, &set, nullptr);
-    switch_stack(*current->fiber, *scheduler, true);
+    switch_stack(*current->fiber, *back, true);
 }
 
 void set_timer(int seconds) {
@@ -64,7 +64,7 @@ void set_timer(int seconds) {
 } // namespace
 
 Signals::Signals(Fiber &to) {
-    scheduler = &to;
+    back = &to;
     runner = pthread_self();
     stack_t stack = {};
     stack.ss_sp = handler_stack;

@@ -28,8 +28,6 @@ void Block::reset() {
 Lane &lane() { return current->words; }
 
 namespace {
-std::string place_of(const char *file, int line) { return std::string(file) + ":" + std::to_string(line); }
-
 // Lets the lanes that a thread waits with go on, if all have come. Lanes that left the kernel are not waited for.
 void finish_if_complete(const Thread &first) {
     const unsigned warp = first.warp, members = first.mask & block.lanes[warp] & ~block.gone[warp];
@@ -52,18 +50,17 @@ void finish_if_complete(const Thread &first) {
         first.what(lanes);
     }
     check_together(warp, members);
-    for (unsigned rest = members; rest != 0; rest &= rest - 1) {
-        threads[__builtin_ctz(rest)]->make_ready();
-    }
     block.waiting[warp] &= ~members;
+    block.make_ready(warp, members);
 }
 
 void release_barrier() {
     check_barrier();
     block.released_predicates = block.predicates;
     block.at_barrier = block.predicates = 0;
-    for (Thread *thread : block.threads) {
-        thread->make_ready();
+    // None has left.
+    for (unsigned warp = 0; warp * 32 < block.threads.size(); warp++) {
+        block.make_ready(warp, block.lanes[warp]);
     }
 }
 } // namespace
@@ -73,7 +70,6 @@ void together(Together *what, const char *name, unsigned mask, const char *file,
     if ((mask >> self.place.lane & 1) == 0) {
         fail(LAUNCH_FAILED, std::string(name) + " at " + place_of(file, line) + ": the calling lane is not in its mask");
     }
-    self.stage = Stage::Warp;
     block.waiting[self.warp] |= 1u << self.place.lane;
     self.what = what;
     self.name = name;
@@ -95,7 +91,6 @@ unsigned barrier(bool predicate, const char *file, int line) {
     } else if (block.line != line || (block.file != file && strcmp(block.file, file) != 0)) {
         fail(LAUNCH_FAILED, "threads wait at two barriers, " + place_of(file, line) + " and " + place_of(block.file, block.line));
     }
-    self.stage = Stage::Barrier;
     self.name = "__syncthreads";
     self.file = file;
     self.line = line;
@@ -113,7 +108,6 @@ void leave() {
     if (!self.copies.empty()) {
         fail(LAUNCH_FAILED, "a thread leaves with asynchronous copies that it never waited for");
     }
-    self.stage = Stage::Left;
     block.left++;
     check_products_done(self, block.left == block.threads.size());
     block.gone[self.warp] |= 1u << self.place.lane;
@@ -124,7 +118,7 @@ void leave() {
     unsigned done = 0;
     for (unsigned rest = block.waiting[self.warp]; rest != 0; rest &= rest - 1) {
         const Thread &other = *block.threads[size_t(self.warp) * 32 + unsigned(__builtin_ctz(rest))];
-        if (other.stage == Stage::Warp && (done & other.mask) == 0) {
+        if ((done & other.mask) == 0) {
             done |= other.mask;
             finish_if_complete(other);
         }
@@ -135,7 +129,7 @@ std::string waiting_report() {
     std::string text;
     unsigned told = 0, left = 0, waiting = 0;
     for (const Thread *thread : block.threads) {
-        if (thread->stage == Stage::Left) {
+        if (block.gone[thread->warp] >> thread->place.lane & 1) {
             left++;
             continue;
         }

@@ -11,8 +11,6 @@ namespace emulator {
 // The driver's numbers for what ends a launch.
 constexpr int ILLEGAL_ADDRESS = 700, LAUNCH_TIMEOUT = 702, MISALIGNED_ADDRESS = 716, LAUNCH_FAILED = 719;
 
-enum class Stage { Ready, Barrier, Warp, Left };
-
 // Sixteen bytes on their way from global to shared memory.
 struct Copy {
     void *to;
@@ -25,7 +23,6 @@ struct Thread {
     Lane words;
     // Its stack, from when it first runs to when it leaves.
     Fiber *fiber;
-    Stage stage;
     unsigned warp;
     // What it waits for, and where in the source.
     const char *name, *file;
@@ -38,7 +35,6 @@ struct Thread {
     Products products;
 
     void reset(unsigned index, dim3 thread);
-    void make_ready();
 };
 
 struct Block {
@@ -55,6 +51,11 @@ struct Block {
     int line;
 
     void reset();
+    // These lanes of a warp can run.
+    void make_ready(unsigned warp, unsigned members) {
+        ready[warp] |= members;
+        ready_warps |= 1u << warp;
+    }
 };
 
 extern Block block;
@@ -64,6 +65,8 @@ extern Thread *current;
 void wait();
 // The running thread has come to the kernel's end.
 void leave();
+// A place in a source, in words.
+inline std::string place_of(const char *file, int line) { return std::string(file) + ":" + std::to_string(line); }
 // What the threads that have not left wait for, in words.
 std::string waiting_report();
 // Records what ended the launch without leaving the stack.

@@ -106,8 +106,6 @@ struct Read {
     }
 };
 
-std::string place_of(const char *file, int line) { return std::string(file) + ":" + std::to_string(line); }
-
 Thread &thread_of(unsigned lane) { return *block.threads[size_t(current->warp) * 32 + lane]; }
 
 // All warps of the warpgroup make the same call. Section "wgmma.mma_async": `.aligned`, and descriptors are the same across all warps.
