@@ -41,7 +41,7 @@ impl Settings {
         Self {
             budget: Duration::from_millis(60),
             rounds: 3,
-            ceiling: Duration::from_millis(16),
+            ceiling: Duration::from_millis(6),
         }
     }
 }

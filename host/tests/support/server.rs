@@ -1,22 +1,24 @@
 //! Scripts of outside references, run by Pythons that have imported what these share.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Mutex;
 
 use serde_json::Value;
 
 /// A running `server.py`, which ends with its input.
 struct Server {
-    _process: Child,
-    input: ChildStdin,
+    process: Child,
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
-/// Those that no test is using.
-static IDLE: Mutex<Vec<Server>> = Mutex::new(Vec::new());
+thread_local! {
+    /// That of the test which the thread runs: it ends with it.
+    static SERVER: RefCell<Option<Server>> = const { RefCell::new(None) };
+}
 
 impl Server {
     fn start(python: &Path) -> io::Result<Self> {
@@ -31,19 +33,28 @@ impl Server {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let (input, output) = (process.stdin.take(), process.stdout.take());
+        let output = process.stdout.take().map(BufReader::new);
         Ok(Self {
-            _process: process,
-            input: input.expect("is piped"),
-            output: BufReader::new(output.expect("is piped")),
+            input: process.stdin.take(),
+            output: output.expect("is piped"),
+            process,
         })
     }
 
     fn ask(&mut self, script: &[String]) -> io::Result<Value> {
-        writeln!(self.input, "{}", serde_json::to_string(script)?)?;
+        let input = self.input.as_mut().expect("is there until it ends");
+        writeln!(input, "{}", serde_json::to_string(script)?)?;
         let mut line = String::new();
         self.output.read_line(&mut line)?;
         Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // A test that failed has said why.
+        let _ = self.process.wait();
     }
 }
 
@@ -56,12 +67,13 @@ pub(super) fn run(
     let words = [script.into()].into_iter().chain(args);
     let words: Result<Vec<String>, _> = words.map(OsString::into_string).collect();
     let words = words.map_err(|word| format!("cannot take {word:?}, which is not UTF-8"))?;
-    let idle = IDLE.lock().expect("no test fails in here").pop();
-    let asked = idle
-        .map_or_else(|| Server::start(python), Ok)
-        .and_then(|mut server| Ok((server.ask(&words)?, server)));
-    let (answer, server) = asked.map_err(|error| format!("by {}: {error}", python.display()))?;
-    IDLE.lock().expect("no test fails in here").push(server);
+    let asked = SERVER.with_borrow_mut(|server| {
+        if server.is_none() {
+            *server = Some(Server::start(python)?);
+        }
+        server.as_mut().expect("has started").ask(&words)
+    });
+    let answer = asked.map_err(|error| format!("by {}: {error}", python.display()))?;
     let [out, err] = ["out", "err"].map(|name| answer[name].as_str().unwrap_or_default());
     if answer["status"] == 0 {
         Ok(out.to_owned())

@@ -194,7 +194,7 @@ impl Arguments {
         contenders: &[Contender],
     ) -> Vec<Bandwidth> {
         let sets: Vec<usize> = if self.quick {
-            (15..=27).step_by(3).map(|power| 1 << power).collect()
+            (14..=26).step_by(3).map(|power| 1 << power).collect()
         } else {
             (14..=29).map(|power| 1 << power).collect()
         };
