@@ -4,7 +4,7 @@ usage: server.py, then on standard input a line for each script: a JSON array of
 
 Answers each line once its script has ended, with a line of JSON: {"status": its exit status, "out": …, "err": …}. A script runs as
 `python SCRIPT ARGUMENTS` would, with nothing on its standard input. The modules named below are imported by the first script that names
-them, the same for all after it. Ends with its input.
+them, the same for all after it. Elsewhere than on Linux, libraries may mind a fork: there each script gets a new Python. Ends with its input.
 """
 
 import ast
@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import runpy
+import subprocess
 import sys
 import tempfile
 
@@ -34,7 +35,8 @@ def start(arguments, out, err):
     """Forks: gives the child's process ID in the parent, 0 in the child, which is as new."""
     child = os.fork()
     if child == 0:
-        for target, source in enumerate([os.open(os.devnull, os.O_RDONLY), out.fileno(), err.fileno()]):
+        sys.stdin = open(os.devnull)
+        for target, source in enumerate([sys.stdin.fileno(), out.fileno(), err.fileno()]):
             os.dup2(source, target)
         sys.argv[:] = arguments
         sys.path[0] = os.path.dirname(arguments[0])
@@ -44,14 +46,18 @@ def start(arguments, out, err):
 def main():
     for line in sys.stdin:
         arguments = json.loads(line)
-        for module in SHARED.intersection(modules(arguments[0])):
-            importlib.import_module(module)
-        gc.freeze()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            child = start(arguments, out, err)
-            if child == 0:
-                return arguments[0]
-            answer = {"status": os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}
+            if sys.platform == "linux":
+                for module in SHARED.intersection(modules(arguments[0])):
+                    importlib.import_module(module)
+                gc.freeze()
+                child = start(arguments, out, err)
+                if child == 0:
+                    return arguments[0]
+                status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            else:
+                status = subprocess.call([sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            answer = {"status": status}
             for name, file in [("out", out), ("err", err)]:
                 file.seek(0)
                 answer[name] = file.read().decode()
