@@ -17,6 +17,7 @@ mod reference_linear;
 mod reference_models;
 mod reference_network;
 mod reference_palette;
+mod reference_scripts;
 mod reference_search;
 mod reference_tokenizer;
 mod reference_training;

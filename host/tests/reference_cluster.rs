@@ -82,8 +82,7 @@ fn against_scikit_learn(dataset: &str, seeds: usize) {
         let mut options = KmeansOptions::new(k).with_centroids(init.clone());
         options.run.lloyd = Lloyd {
             max_iter: 1000,
-            // The last steps of a large set move a handful of points.
-            tol_ppm: if n > 10_000 { 20 } else { 0 },
+            tol_ppm: 0,
         };
         let labels = read(folder, &format!("labels.{seed}"), i32::from_le_bytes);
         let ties = one_step(

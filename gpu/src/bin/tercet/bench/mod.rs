@@ -186,7 +186,8 @@ impl Arguments {
         Ok(entries)
     }
 
-    /// Measures memory over working sets from the nearest cache to beyond the last one, for one thread and for all.
+    /// Measures memory over working sets from the nearest cache to beyond the last one, to 64 MiB with `--quick`, for each
+    /// number of threads.
     fn bandwidths(
         &self,
         runner: &mut Runner,
