@@ -71,8 +71,8 @@ impl Attention<'_, '_> {
     /// Computes the attention of one head of one row into `out`, which has one element per value of the head. Writes
     /// NaN if a score or a weight is not finite.
     ///
-    /// `scores` has one element per position of the pages that [`Sequence::pages`] returns for a chunk of 1; `sums`
-    /// has one element per value of the head. O(attended · head).
+    /// `scores` has one element per position of [`Sequence::attended_pages`] pages; `sums` has one element per value of
+    /// the head. O(attended · head).
     // A separate stack frame, which products do not need at the same time.
     #[inline(never)]
     pub fn head(
@@ -181,15 +181,18 @@ impl Ask<'_, '_, '_> {
         })
     }
 
-    /// Returns true if a value up to the position is not 0. Of a head that is not removed it is mostly the first.
+    /// Returns true if an attended value is not 0. Of a head that is not removed it is mostly the first.
     fn has_values(&self) -> bool {
+        let pattern = self.sequence.pattern();
         self.pages().any(|(first, page)| {
             let (_, scales) = self
                 .attention
                 .cache
                 .values(page, self.attention.layer, self.kv);
             let kept = self.p.saturating_sub(first).saturating_add(1) as usize;
-            scales.iter().take(kept).any(|&scale| scale != 0.0)
+            (first..)
+                .zip(scales.iter().take(kept))
+                .any(|(t, &scale)| scale != 0.0 && pattern.attends(self.p, t))
         })
     }
 

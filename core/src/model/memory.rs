@@ -53,7 +53,7 @@ impl Span {
     /// Returns the span of a pattern, for that many positions if it is not a ring.
     pub(crate) const fn new(pattern: Pattern, context: u32) -> Self {
         Self {
-            scores: Sequence::pages(pattern, context, 1).saturating_mul(PAGE as usize),
+            scores: Sequence::attended_pages(pattern, context).saturating_mul(PAGE as usize),
             sinks: pattern.sinks > 0,
         }
     }

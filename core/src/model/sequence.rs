@@ -9,8 +9,9 @@ const NONE: u32 = u32::MAX;
 
 /// The pages of one sequence, and its length.
 ///
-/// With a window and no stride, the pages form a ring: the sinks' pages stay, and of the others the oldest is reused.
-/// So the sequence may have any length in constant memory.
+/// With a window and no stride, the pages form a ring: the sinks' pages stay, and of the others the oldest position is
+/// overwritten. So the sequence may have any length in constant memory. The first and the last page of a window may then
+/// share memory: each of its positions belongs to one of them.
 #[derive(Debug)]
 pub struct Sequence<'m> {
     pattern: Pattern,
@@ -22,7 +23,7 @@ pub struct Sequence<'m> {
     limit: u32,
     /// Largest number of rows in one step.
     chunk: u32,
-    /// The ring has reused the pages of positions before this page.
+    /// The ring has overwritten positions before this one, except the sinks' pages.
     lost: u32,
     pub(super) ended: bool,
 }
@@ -36,20 +37,31 @@ impl<'m> Sequence<'m> {
     ///
     /// assert_eq!(Sequence::pages(Pattern::FULL, 256, 16), 4);
     /// let ring = Pattern { window: 128, sinks: 4, stride: 0 };
-    /// // One of the sinks, and four of which any window and step touch at most four.
-    /// assert_eq!(Sequence::pages(ring, 256, 16), 5);
+    /// // One of the sinks, and three for the 143 positions of a window and a step.
+    /// assert_eq!(Sequence::pages(ring, 256, 16), 4);
     /// ```
     pub const fn pages(pattern: Pattern, context: u32, chunk: u32) -> usize {
         let full = context.div_ceil(PAGE) as usize;
         if !pattern.is_ring() {
             return full;
         }
-        // From the first row's oldest position to the last row, at any place in a page.
-        let span = pattern.window.saturating_add(chunk).saturating_sub(2);
-        let sinks = pattern.sinks.div_ceil(PAGE) as usize;
-        sinks
-            .saturating_add((span / PAGE) as usize)
-            .saturating_add(2)
+        // From the first row's oldest position to the last row.
+        let span = pattern.window.saturating_add(chunk).saturating_sub(1);
+        let span = if span == 0 { 1 } else { span };
+        (pattern.sinks.div_ceil(PAGE) as usize).saturating_add(span.div_ceil(PAGE) as usize)
+    }
+
+    /// Returns the largest number of pages, counted in positions, that a position attends to. It may be one more than
+    /// those in memory.
+    pub const fn attended_pages(pattern: Pattern, context: u32) -> usize {
+        if !pattern.is_ring() {
+            return context.div_ceil(PAGE) as usize;
+        }
+        // The window's oldest position at any place in a page.
+        let window = pattern.window.saturating_sub(1).div_ceil(PAGE) as usize;
+        (pattern.sinks.div_ceil(PAGE) as usize)
+            .saturating_add(window)
+            .saturating_add(1)
     }
 
     /// Creates an empty sequence. The table has [`Sequence::pages`] elements for that pattern, `context` and `chunk`;
@@ -164,14 +176,13 @@ impl<'m> Sequence<'m> {
         if self.ended {
             return Err(ModelError::Stopped);
         }
-        let kept = len.div_ceil(PAGE);
         if self.pattern.is_ring() {
-            let oldest = self.window_of(len).max(self.fixed());
-            if oldest < kept && oldest < self.lost {
+            let oldest = self.oldest(len).max(self.fixed().saturating_mul(PAGE));
+            if oldest < len && oldest < self.lost {
                 return Err(ModelError::Overwritten { position: len });
             }
         } else {
-            for page in self.table.iter_mut().skip(kept as usize) {
+            for page in self.table.iter_mut().skip(len.div_ceil(PAGE) as usize) {
                 if *page != NONE {
                     cache.give(*page);
                 }
@@ -205,27 +216,36 @@ impl<'m> Sequence<'m> {
         self.len = len;
         for page in self.kept() {
             let slot = self.slot(page);
-            let full = ModelError::CacheFull { sequence: 0 };
-            let taken = cache.take();
-            match (self.table.get_mut(slot), taken) {
-                (Some(slot), Some(page)) => *slot = page,
-                _ => {
-                    self.reset(cache);
-                    return Err(full);
-                }
+            match self.table.get_mut(slot) {
+                // The window's first and last page share it.
+                Some(&mut page) if page != NONE => {}
+                slot => match (slot, cache.take()) {
+                    (Some(slot), Some(page)) => *slot = page,
+                    _ => {
+                        self.reset(cache);
+                        return Err(ModelError::CacheFull { sequence: 0 });
+                    }
+                },
             }
         }
         self.lost = if self.pattern.is_ring() {
-            self.window_of(len).max(self.fixed())
+            // Of positions before the window no more is filled than the rest of their page.
+            let first = self.window_of(len).saturating_mul(PAGE);
+            first.max(len.saturating_sub(self.ring().saturating_mul(PAGE)))
         } else {
             0
         };
         Ok(())
     }
 
+    /// Returns the first position in the window of position `p`.
+    fn oldest(&self, p: u32) -> u32 {
+        p.saturating_sub(self.pattern.window.saturating_sub(1))
+    }
+
     /// Returns the page number of the first position in the window of position `p`.
     fn window_of(&self, p: u32) -> u32 {
-        p.saturating_sub(self.pattern.window.saturating_sub(1)) / PAGE
+        self.oldest(p) / PAGE
     }
 
     /// Returns the number of pages that hold the sinks and stay.
@@ -233,20 +253,21 @@ impl<'m> Sequence<'m> {
         self.pattern.sinks.div_ceil(PAGE)
     }
 
+    /// Returns the number of pages of the ring.
+    const fn ring(&self) -> u32 {
+        (self.table.len() as u32).saturating_sub(self.fixed())
+    }
+
     /// Returns the place of a page number in the table.
     fn slot(&self, page: u32) -> usize {
-        let page = page as usize;
         if !self.pattern.is_ring() {
-            return page;
+            return page as usize;
         }
-        let fixed = self.fixed() as usize;
-        let ring = self.table.len().saturating_sub(fixed);
-        match page
-            .checked_sub(fixed)
-            .and_then(|page| page.checked_rem(ring))
-        {
-            Some(turn) => fixed.saturating_add(turn),
-            None => page,
+        let fixed = self.fixed();
+        let turn = page.checked_sub(fixed);
+        match turn.and_then(|page| page.checked_rem(self.ring())) {
+            Some(turn) => fixed.saturating_add(turn) as usize,
+            None => page as usize,
         }
     }
 
@@ -283,9 +304,9 @@ impl<'m> Sequence<'m> {
             *page = cache.take().ok_or(full)?;
         }
         if self.pattern.is_ring() {
-            // The page whose slot it reuses is as many pages before it as the ring has.
-            let ring = (self.table.len() as u32).saturating_sub(self.fixed());
-            let lost = (position / PAGE).saturating_add(1).saturating_sub(ring);
+            // It overwrites the position that is as many pages before it as the ring has.
+            let lost = position.saturating_add(1);
+            let lost = lost.saturating_sub(self.ring().saturating_mul(PAGE));
             self.lost = self.lost.max(lost);
         }
         Ok(())
