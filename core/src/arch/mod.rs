@@ -82,6 +82,9 @@ pub(crate) use plain::{dot, nearest, norm};
 #[cfg(all(not(any(tercet_dsp, tercet_mve)), target_os = "none"))]
 pub(crate) use portable::{dot, nearest, norm};
 
+#[cfg(all(tercet_dsp, target_abi = "eabihf"))]
+pub(crate) use cortex_m::root;
+
 #[cfg(not(tercet_dsp))]
 pub(crate) use crate::model::attention::PlainProducts as Products;
 /// Attention's products.

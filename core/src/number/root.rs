@@ -1,8 +1,8 @@
 //! Square roots, rounded once, without std and without a floating-point unit.
 //!
 //! Stable `core` has no float square root, but exact integer ones ([`u64::isqrt`], [`u128::isqrt`]), from which a
-//! correctly rounded float root follows. Engines on machines with a root instruction use it: IEEE 754 rounds it
-//! correctly too, so the bits are the same.
+//! correctly rounded float root follows. Engines on machines with a root instruction use it, as does [`sqrt_f32`] on
+//! microcontrollers with one: IEEE 754 rounds it correctly too, so the bits are the same.
 
 /// Returns √x rounded to nearest, ties to even, as in IEEE 754.
 ///
@@ -20,6 +20,16 @@ pub fn sqrt_f32(x: f32) -> f32 {
     if bits > f32::INFINITY.to_bits() {
         return f32::NAN;
     }
+    root(x)
+}
+
+#[cfg(all(tercet_dsp, target_abi = "eabihf"))]
+use crate::arch::root;
+
+/// Returns the root of a finite number above zero.
+#[cfg(not(all(tercet_dsp, target_abi = "eabihf")))]
+fn root(x: f32) -> f32 {
+    let bits = x.to_bits();
     let (mantissa, exponent) = match bits >> 23 {
         0 => (bits, -149),
         field => (bits & 0x7F_FFFF | 0x80_0000, field as i32 - 150),

@@ -32,6 +32,32 @@ pub(crate) use tq1_0::Dsp as Tq1_0;
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
+// Not inline assembly: the compiler has no floats' registers for it on these targets.
+#[cfg(target_abi = "eabihf")]
+core::arch::global_asm!(
+    ".fpu fpv4-sp-d16",
+    ".section .text.tercet_root,\"ax\",%progbits",
+    ".global tercet_root",
+    ".type tercet_root,%function",
+    ".thumb_func",
+    "tercet_root:",
+    "vsqrt.f32 s0, s0",
+    "bx lr",
+    ".size tercet_root, . - tercet_root",
+);
+
+#[cfg(target_abi = "eabihf")]
+unsafe extern "C" {
+    /// Returns the root of its argument, rounded once. Targets with this ABI have the instruction, and pass both in s0.
+    safe fn tercet_root(x: f32) -> f32;
+}
+
+/// Returns the root of a number that is not below zero, rounded once.
+#[cfg(target_abi = "eabihf")]
+pub(crate) fn root(x: f32) -> f32 {
+    tercet_root(x)
+}
+
 /// Does [`crate::arch::plain::linear::sums`] with kernels, for the layouts in a set. Returns false and does nothing
 /// if a layout has no kernel, or none for the address.
 #[inline]
