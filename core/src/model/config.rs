@@ -169,94 +169,127 @@ fn count_of(value: Value<'_>) -> Option<usize> {
     small.then(|| usize::try_from(count).ok())?
 }
 
+/// Keys with a count.
+#[derive(Clone, Copy)]
+enum Count {
+    Layers,
+    Width,
+    Hidden,
+    Heads,
+    KvHeads,
+    KeyLength,
+    ValueLength,
+    Rotated,
+    Context,
+    Window,
+    Experts,
+}
+
+/// Their names, in the same order.
+const COUNTS: [&str; 11] = [
+    "block_count",
+    "embedding_length",
+    "feed_forward_length",
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.value_length",
+    "rope.dimension_count",
+    "context_length",
+    "attention.sliding_window",
+    "expert_count",
+];
+
+/// Keys with a float.
+#[derive(Clone, Copy)]
+enum Float {
+    Eps,
+    Base,
+    Factor,
+    /// The factor from the key of older files.
+    OldFactor,
+    AttentionFactor,
+}
+
+/// Their names, in the same order.
+const FLOATS: [&str; 5] = [
+    "attention.layer_norm_rms_epsilon",
+    "rope.freq_base",
+    "rope.scaling.factor",
+    "rope.scale_linear",
+    "rope.scaling.attn_factor",
+];
+
+/// Returns the place of a key, and its name as a constant.
+fn place_of(key: &str, names: &[&'static str]) -> Option<(usize, &'static str)> {
+    let mut names = names.iter().copied().enumerate();
+    names.find(|&(_, name)| name == key)
+}
+
 /// Values of the keys as they are read.
 #[derive(Default)]
 struct Keys {
-    layers: Option<usize>,
-    width: Option<usize>,
-    hidden: Option<usize>,
-    heads: Option<usize>,
-    kv_heads: Option<usize>,
-    key_length: Option<usize>,
-    value_length: Option<usize>,
-    rotated: Option<usize>,
-    context: Option<usize>,
-    eps: Option<f32>,
-    base: Option<f32>,
-    factor: Option<f32>,
-    /// The factor from the key of older files.
-    old_factor: Option<f32>,
-    attention_factor: Option<f32>,
+    counts: [Option<usize>; COUNTS.len()],
+    floats: [Option<f32>; FLOATS.len()],
     /// True if the factor is used.
     scaled: Option<bool>,
     gate: Option<Gate>,
     cache: Option<CacheType>,
-    window: Option<usize>,
     sinks: Option<usize>,
     stride: Option<usize>,
 }
 
 impl Keys {
+    fn count(&self, which: Count) -> Option<usize> {
+        self.counts.get(which as usize).copied().flatten()
+    }
+
+    fn float(&self, which: Float) -> Option<f32> {
+        self.floats.get(which as usize).copied().flatten()
+    }
+
+    /// Returns a count that a model must have.
+    fn positive(&self, which: Count) -> Result<usize, ModelError> {
+        let count = self.count(which).filter(|&count| count > 0);
+        count.ok_or(ModelError::Key {
+            key: COUNTS.get(which as usize).copied().unwrap_or_default(),
+            expected: "an integer of at least 1",
+        })
+    }
+
     /// Reads a key, the architecture's own or another. If a key occurs twice, the first counts.
     fn take(&mut self, key: &str, own: bool, value: Value<'_>) -> Result<(), ModelError> {
         if !own {
             return self.take_tercet(key, value);
         }
-        let counts: [(&'static str, &mut Option<usize>); 11] = [
-            ("block_count", &mut self.layers),
-            ("embedding_length", &mut self.width),
-            ("feed_forward_length", &mut self.hidden),
-            ("attention.head_count", &mut self.heads),
-            ("attention.head_count_kv", &mut self.kv_heads),
-            ("attention.key_length", &mut self.key_length),
-            ("attention.value_length", &mut self.value_length),
-            ("rope.dimension_count", &mut self.rotated),
-            ("context_length", &mut self.context),
-            ("attention.sliding_window", &mut self.window),
-            ("expert_count", &mut None),
-        ];
-        for (name, slot) in counts {
-            if key == name {
-                let count = count_of(value).ok_or(ModelError::Key {
-                    key: name,
-                    expected: COUNT,
-                })?;
-                if name == "expert_count" && count > 0 {
-                    return Err(ModelError::Key {
-                        key: name,
-                        expected: "0: models of experts are not run",
-                    });
-                }
+        let bad = |key, expected| Err(ModelError::Key { key, expected });
+        if let Some((at, name)) = place_of(key, &COUNTS) {
+            let Some(count) = count_of(value) else {
+                return bad(name, COUNT);
+            };
+            if at == Count::Experts as usize && count > 0 {
+                return bad(name, "0: models of experts are not run");
+            }
+            if let Some(slot) = self.counts.get_mut(at) {
                 slot.get_or_insert(count);
-                return Ok(());
             }
+            return Ok(());
         }
-        let floats = [
-            ("attention.layer_norm_rms_epsilon", &mut self.eps),
-            ("rope.freq_base", &mut self.base),
-            ("rope.scaling.factor", &mut self.factor),
-            ("rope.scale_linear", &mut self.old_factor),
-            ("rope.scaling.attn_factor", &mut self.attention_factor),
-        ];
-        for (name, slot) in floats {
-            if key == name {
-                let Value::F32(value) = value else {
-                    return Err(ModelError::Key {
-                        key: name,
-                        expected: "an f32",
-                    });
-                };
+        if let Some((at, name)) = place_of(key, &FLOATS) {
+            let Value::F32(value) = value else {
+                return bad(name, "an f32");
+            };
+            if let Some(slot) = self.floats.get_mut(at) {
                 slot.get_or_insert(value);
-                return Ok(());
             }
+            return Ok(());
         }
-        let unknown = |key, expected| Err(ModelError::Key { key, expected });
         match (key, value.as_str()) {
             ("rope.scaling.type", Some(scaling @ ("none" | "linear"))) => {
                 self.scaled.get_or_insert(scaling == "linear");
                 Ok(())
             }
-            ("rope.scaling.type", _) => unknown(
+            ("rope.scaling.type", _) => bad(
                 "rope.scaling.type",
                 "`none` or `linear`; yarn, longrope and others are not computed",
             ),
@@ -268,7 +301,7 @@ impl Keys {
                 self.gate.get_or_insert(Gate::Silu);
                 Ok(())
             }
-            ("hidden_activation", _) => unknown("hidden_activation", "`silu` or `relu2`"),
+            ("hidden_activation", _) => bad("hidden_activation", "`silu` or `relu2`"),
             _ => Ok(()),
         }
     }
@@ -300,17 +333,12 @@ impl Keys {
     }
 
     fn config(&self, architecture: Architecture, gate: Gate) -> Result<Config, ModelError> {
-        let count = |found: Option<usize>, key| {
-            found.filter(|&count| count > 0).ok_or(ModelError::Key {
-                key,
-                expected: "an integer of at least 1",
-            })
+        let width = self.positive(Count::Width)?;
+        let heads = self.positive(Count::Heads)?;
+        let kv_heads = match self.count(Count::KvHeads) {
+            None => heads,
+            Some(_) => self.positive(Count::KvHeads)?,
         };
-        let width = count(self.width, "embedding_length")?;
-        let heads = count(self.heads, "attention.head_count")?;
-        let kv_heads = self.kv_heads.map_or(Ok(heads), |found| {
-            count(Some(found), "attention.head_count_kv")
-        })?;
         // At least 1; stated here for the compiler.
         if !heads.is_multiple_of(kv_heads.max(1)) {
             return Err(ModelError::Key {
@@ -318,29 +346,34 @@ impl Keys {
                 expected: "a divisor of attention.head_count",
             });
         }
-        let head = self.key_length.unwrap_or(width / heads.max(1));
-        let same = |found: Option<usize>, key| match found {
-            Some(found) if found != head => Err(ModelError::Key {
-                key,
-                expected: "the length of a head",
-            }),
-            _ => Ok(()),
-        };
-        same(self.value_length, "attention.value_length")?;
-        same(self.rotated, "rope.dimension_count")?;
+        let key_length = self.count(Count::KeyLength);
+        let head = key_length.unwrap_or(width / heads.max(1));
+        for (which, key) in [
+            (Count::ValueLength, "attention.value_length"),
+            (Count::Rotated, "rope.dimension_count"),
+        ] {
+            if self.count(which).is_some_and(|found| found != head) {
+                return Err(ModelError::Key {
+                    key,
+                    expected: "the length of a head",
+                });
+            }
+        }
         if head == 0 || !head.is_multiple_of(2) || head > super::attention::MAX_HEAD {
             return Err(ModelError::Key {
                 key: "attention.key_length",
                 expected: "even and at most 512",
             });
         }
-        if self.key_length.is_none() && heads.checked_mul(head) != Some(width) {
+        if key_length.is_none() && heads.checked_mul(head) != Some(width) {
             return Err(ModelError::Key {
                 key: "attention.head_count",
                 expected: "a divisor of embedding_length",
             });
         }
-        let eps = self.eps.filter(|eps| *eps >= 0.0 && eps.is_finite());
+        let eps = self
+            .float(Float::Eps)
+            .filter(|eps| *eps >= 0.0 && eps.is_finite());
         let positive = |found: Option<f32>, otherwise: f32, key| {
             let found = found.unwrap_or(otherwise);
             match found >= 1.0 && found.is_finite() {
@@ -351,19 +384,20 @@ impl Keys {
                 }),
             }
         };
-        if self.attention_factor.is_some_and(|factor| factor != 1.0) {
+        let attention_factor = self.float(Float::AttentionFactor);
+        if attention_factor.is_some_and(|factor| factor != 1.0) {
             return Err(ModelError::Key {
                 key: "rope.scaling.attn_factor",
                 expected: "1; scores are not scaled",
             });
         }
         // As in llama.cpp: without a type, scaling is linear, and a factor of 0 means none.
-        let factor = self.factor.or(self.old_factor);
+        let factor = self.float(Float::Factor).or(self.float(Float::OldFactor));
         let factor = factor.filter(|&factor| factor != 0.0 && self.scaled != Some(false));
         let small = |found: usize| u32::try_from(found).map_err(|_| ModelError::TooLarge);
-        let context = small(count(self.context, "context_length")?)?;
+        let context = small(self.positive(Count::Context)?)?;
         let sinks = small(self.sinks.unwrap_or(0))?;
-        let window = match self.window {
+        let window = match self.count(Count::Window) {
             None | Some(0) => u32::MAX,
             Some(window) => small(window)?,
         };
@@ -378,9 +412,9 @@ impl Keys {
         Ok(Config {
             architecture,
             gate: self.gate.unwrap_or(gate),
-            layers: count(self.layers, "block_count")?,
+            layers: self.positive(Count::Layers)?,
             width,
-            hidden: count(self.hidden, "feed_forward_length")?,
+            hidden: self.positive(Count::Hidden)?,
             heads,
             kv_heads,
             head,
@@ -390,7 +424,7 @@ impl Keys {
                 key: "attention.layer_norm_rms_epsilon",
                 expected: "a finite f32 of at least 0",
             })?,
-            rope_base: positive(self.base, 10_000.0, "rope.freq_base")?,
+            rope_base: positive(self.float(Float::Base), 10_000.0, "rope.freq_base")?,
             rope_factor: positive(factor, 1.0, "rope.scaling.factor")?,
             cache: self.cache.unwrap_or(match architecture {
                 Architecture::BitNet => CacheType::Int8,

@@ -178,7 +178,8 @@ impl Sampler {
 
 /// Returns ⌈share · total⌉, with the share truncated to units of 2⁻³².
 fn share(share: f32, total: u64) -> u64 {
-    let parts = (f64::from(share) * 4_294_967_296.0) as u64;
+    // Exact: a power of two.
+    let parts = (share * 4_294_967_296.0) as u64;
     ((u128::from(parts) * u128::from(total) + u128::from(u32::MAX)) >> 32) as u64
 }
 

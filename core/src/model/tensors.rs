@@ -169,6 +169,21 @@ impl<'a> Outside<'a> {
     }
 }
 
+/// Names of a layer's matrices, in the order of [`DecoderLayer::weights`], each with its bias and its scale.
+const MATRICES: [[&str; 3]; 7] = [
+    ["attn_q.weight", "attn_q.bias", "attn_q.scale"],
+    ["attn_k.weight", "attn_k.bias", "attn_k.scale"],
+    ["attn_v.weight", "attn_v.bias", "attn_v.scale"],
+    [
+        "attn_output.weight",
+        "attn_output.bias",
+        "attn_output.scale",
+    ],
+    ["ffn_gate.weight", "ffn_gate.bias", "ffn_gate.scale"],
+    ["ffn_up.weight", "ffn_up.bias", "ffn_up.scale"],
+    ["ffn_down.weight", "ffn_down.bias", "ffn_down.scale"],
+];
+
 /// Assigns a tensor of a layer; false if it has no place or occurred before.
 fn take<'a>(
     layer: &mut DecoderLayer<'a>,
@@ -179,97 +194,61 @@ fn take<'a>(
     let is_bitnet = config.architecture == Architecture::BitNet;
     let (width, hidden) = (config.width, config.hidden);
     let (queries, keys) = (config.query_width(), config.kv_width());
-    let norms: [(&'static str, usize, bool, &mut &'a [u8]); 4] = [
-        ("attn_norm.weight", width, true, &mut layer.attention_norm),
-        ("ffn_norm.weight", width, true, &mut layer.feed_forward_norm),
-        (
+    let norm = match name {
+        "attn_norm.weight" => Some(("attn_norm.weight", width, &mut layer.attention_norm)),
+        "ffn_norm.weight" => Some(("ffn_norm.weight", width, &mut layer.feed_forward_norm)),
+        "attn_sub_norm.weight" if is_bitnet => Some((
             "attn_sub_norm.weight",
             queries,
-            is_bitnet,
             &mut layer.attention_sub_norm,
-        ),
-        (
+        )),
+        "ffn_sub_norm.weight" if is_bitnet => Some((
             "ffn_sub_norm.weight",
             hidden,
-            is_bitnet,
             &mut layer.feed_forward_sub_norm,
-        ),
-    ];
-    for (full, len, has, slot) in norms {
-        if has && name == full {
-            let gains = found(full).vector(len, F32_COLS)?;
-            let first = slot.is_empty();
-            *slot = gains;
-            return Ok(first);
-        }
+        )),
+        _ => None,
+    };
+    if let Some((name, len, slot)) = norm {
+        let first = slot.is_empty();
+        *slot = found(name).vector(len, F32_COLS)?;
+        return Ok(first);
     }
-    let matrices: [([&'static str; 3], usize, usize, &mut Weights<'a>); 7] = [
-        (
-            ["attn_q.weight", "attn_q.bias", "attn_q.scale"],
-            width,
-            queries,
-            &mut layer.query,
-        ),
-        (
-            ["attn_k.weight", "attn_k.bias", "attn_k.scale"],
-            width,
-            keys,
-            &mut layer.key,
-        ),
-        (
-            ["attn_v.weight", "attn_v.bias", "attn_v.scale"],
-            width,
-            keys,
-            &mut layer.value,
-        ),
-        (
-            [
-                "attn_output.weight",
-                "attn_output.bias",
-                "attn_output.scale",
-            ],
-            queries,
-            width,
-            &mut layer.output,
-        ),
-        (
-            ["ffn_gate.weight", "ffn_gate.bias", "ffn_gate.scale"],
-            width,
-            hidden,
-            &mut layer.gate,
-        ),
-        (
-            ["ffn_up.weight", "ffn_up.bias", "ffn_up.scale"],
-            width,
-            hidden,
-            &mut layer.up,
-        ),
-        (
-            ["ffn_down.weight", "ffn_down.bias", "ffn_down.scale"],
-            hidden,
-            width,
-            &mut layer.down,
-        ),
-    ];
-    for ([weight, bias, scale], cols, rows, slot) in matrices {
-        if name == weight {
+    let names = MATRICES.iter().enumerate().find_map(|(at, names)| {
+        let which = names.iter().position(|&own| own == name)?;
+        Some((at, which, *names.get(which)?))
+    });
+    let Some((at, which, name)) = names else {
+        return Ok(false);
+    };
+    let (slot, cols, rows) = match at {
+        0 => (&mut layer.query, width, queries),
+        1 => (&mut layer.key, width, keys),
+        2 => (&mut layer.value, width, keys),
+        3 => (&mut layer.output, queries, width),
+        4 => (&mut layer.gate, width, hidden),
+        5 => (&mut layer.up, width, hidden),
+        _ => (&mut layer.down, hidden, width),
+    };
+    let tensor = found(name);
+    match which {
+        0 => {
             let first = slot.values == Values::None;
-            slot.values = found(weight).matrix(cols, Some(rows), config.wide())?;
-            return Ok(first);
+            slot.values = tensor.matrix(cols, Some(rows), config.wide())?;
+            Ok(first)
         }
-        if name == bias && !is_bitnet {
+        1 if is_bitnet => Ok(false),
+        1 => {
             let first = slot.bias.is_empty();
-            slot.bias = found(bias).vector(rows, F32_ROWS)?;
-            return Ok(first);
+            slot.bias = tensor.vector(rows, F32_ROWS)?;
+            Ok(first)
         }
-        if name == scale {
-            let tensor = found(scale);
+        _ => {
             let factor = floats(tensor.vector(1, F32_ONE)?)
                 .next()
                 .filter(|factor| factor.is_finite())
                 .ok_or(tensor.not("finite"))?;
-            return Ok(slot.scale.replace(factor).is_none());
+            Ok(slot.scale.replace(factor).is_none())
         }
     }
-    Ok(false)
 }
