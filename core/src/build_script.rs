@@ -37,10 +37,13 @@ use std::vec::Vec;
 use std::{format, vec};
 
 use crate::gguf::Reader;
-use crate::linear::Matrix;
 use crate::linear::network::{LayerSize, Network, NetworkError};
+use crate::linear::{Layout, Matrix};
 use crate::model::tokenizer::{Encoding, Tokenizer, Vocabulary};
-use crate::model::{CacheType, Config, DecoderLayer, Model, Pattern, Values};
+use crate::model::{
+    CacheType, Config, DecoderLayer, LayerPlaces, MatrixPlace, Model, Pattern, TensorPlace, Values,
+    Weights, header_hash,
+};
 
 /// Source of a model's memory. `KEY`, `VALUE`, `KEYS` and `VALUES` are replaced.
 const MEMORY: &str = include_str!("build_script/memory.in");
@@ -96,25 +99,27 @@ pub const OUTPUTS: usize = {};
 /// |---|---|---|
 /// | `CONFIG` | [`Config`] | the model's shape, with that pattern |
 /// | `MATRICES` | `[LayerSize; N]` | every layout and size of a matrix, for [`Needs::of_sizes`](crate::model::Needs::of_sizes) |
-/// | `LAYOUTS` | `u32` | the set of their layouts, for [`Only`](crate::scalar::Only) |
+/// | `LAYOUTS`, `PARTS` | `u32` | the set of their layouts, and the model's [`ModelParts`](crate::model::ModelParts), for [`Only`](crate::scalar::Only) |
+/// | `BUILT` | [`BuiltModel`](crate::model::BuiltModel) | where the file's tensors are, for [`Model::built`] |
+/// | `VOCABULARY` | `[u32; Vocabulary::WORDS]` | for [`Vocabulary::from_words`] |
 /// | `PROMPT` | `[u32; N]` | the prompt's tokens |
 /// | `ENDS` | `[u32; N]` | the tokens that end a text |
 /// | `NEEDS` | [`Needs`](crate::model::Needs) | memory of steps of one row, with the file's context and that pattern |
 ///
 /// The source also has the struct `Memory` for a static: all buffers of a [`Generator`](crate::model::Generator) for
-/// that context, or window. `Memory::new` is `const` and makes it of zeros. Its fields `steps`, `texts` and `logits` are for
-/// [`Model::new`], [`Pieces::new`](crate::model::tokenizer::Pieces::new) and [`Draws`](crate::model::Draws).
+/// that context, or window. `Memory::new` is `const` and makes it of zeros. Its fields `texts` and `logits` are for
+/// [`Pieces::new`](crate::model::tokenizer::Pieces::new) and [`Draws`](crate::model::Draws).
 /// `work.split(config, places)` returns cache, sequence and the other [memory](crate::model::Memory):
 ///
 /// ```ignore
 /// static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::new());
 ///
 /// let memory = MEMORY.take();
-/// let model = Model::new(&reader, &mut layers, &mut memory.steps)?;
+/// let model = Model::built(&FILE.0, &BUILT, &mut layers)?;
 /// let mut places = [Place::default(); NEEDS.places];
 /// let (sequence, work) = memory.work.split(model.config(), &mut places)?;
 /// let draws = Draws { logits: &mut memory.logits, recent: &mut [], sampler: Sampler::GREEDY, ends: &ENDS };
-/// let mut generator = Generator::new(Only::<LAYOUTS>, &model, sequence, work, draws);
+/// let mut generator = Generator::new(Only::<LAYOUTS, PARTS>, &model, sequence, work, draws);
 /// generator.begin(&PROMPT, 100);
 /// ```
 ///
@@ -132,7 +137,8 @@ pub fn model(
     let model = Model::new(&reader, &mut layers, &mut steps)?;
     let mut matrices: Vec<LayerSize> = Vec::new();
     let weights = model.layers().iter().flat_map(DecoderLayer::weights);
-    for weights in weights.chain([model.head()]) {
+    // The embedding is not multiplied, but decoded: its layout is among those of the engine, too.
+    for weights in weights.chain([model.head(), model.embedding()]) {
         let Values::Blocks(layer) = &weights.values else {
             return Err(
                 "a matrix is of floats, which takes more than a microcontroller has".into(),
@@ -143,6 +149,7 @@ pub fn model(
             matrices.push(size);
         }
     }
+    let built = built(file, &reader, &model);
     let vocabulary = Vocabulary::new(&reader, file)?;
     let mut index = vec![0; vocabulary.index_len()];
     let tokenizer = Tokenizer::new(&vocabulary, file, &mut index)?;
@@ -167,7 +174,11 @@ pub const CONFIG: Config = {{
 }};
 /// Every layout and size of a matrix.
 pub const MATRICES: [LayerSize; {}] = {};
-{}/// The prompt's tokens.
+{}{built}/// What it asks of an engine.
+pub const PARTS: u32 = tercet_core::model::ModelParts::of(&CONFIG, CONFIG.cache, false).bits();
+/// The vocabulary.
+pub const VOCABULARY: [u32; tercet_core::model::tokenizer::Vocabulary::WORDS] = {:?};
+/// The prompt's tokens.
 pub const PROMPT: [u32; {}] = {prompt:?};
 /// The tokens that end a text.
 pub const ENDS: [u32; {}] = {ends:?};
@@ -176,10 +187,75 @@ pub const ENDS: [u32; {}] = {ends:?};
         matrices.len(),
         literal(&matrices),
         layouts("MATRICES", matrices.len()),
+        vocabulary.words(),
         prompt.len(),
         ends.len(),
         memory(config.cache),
     ))
+}
+
+/// Returns the source of `BUILT`, which says where a model's tensors are.
+fn built(file: &[u8], reader: &Reader<'_>, model: &Model<'_, '_>) -> String {
+    let place = |bytes: &[u8]| TensorPlace {
+        // Each is a part of the file, or empty.
+        at: match bytes {
+            [] => 0,
+            _ => bytes.as_ptr() as usize - file.as_ptr() as usize,
+        },
+        len: bytes.len(),
+    };
+    let matrix = |weights: &Weights<'_>| {
+        let (size, bytes) = match &weights.values {
+            Values::Blocks(layer) => (size(layer.weights()), layer.weights().bytes()),
+            // No model has them here.
+            _ => (LayerSize::new(Layout::Int8, 0, 0), &[][..]),
+        };
+        MatrixPlace {
+            size,
+            weights: place(bytes),
+            bias: place(weights.bias),
+            scale: weights.scale,
+        }
+    };
+    let layers: Vec<LayerPlaces> = (model.layers().iter())
+        .map(|layer| LayerPlaces {
+            norms: [
+                layer.attention_norm,
+                layer.attention_sub_norm,
+                layer.feed_forward_norm,
+                layer.feed_forward_sub_norm,
+            ]
+            .map(place),
+            matrices: layer.weights().map(matrix),
+        })
+        .collect();
+    let header = file.len() - reader.data().len();
+    let own_head = (model.head() != model.embedding()).then(|| matrix(model.head()));
+    format!(
+        "/// Where the file's tensors are.
+pub const BUILT: tercet_core::model::BuiltModel<'static> = {{
+    #[allow(unused_imports, reason = \"names that another file may have\")]
+    use tercet_core::{{block::Format::*, linear::Layout::*, linear::network::LayerSize}};
+    use tercet_core::model::{{BuiltModel, LayerPlaces, MatrixPlace, TensorPlace}};
+    BuiltModel {{
+        config: CONFIG,
+        len: {},
+        header: {header},
+        hash: {:#x},
+        layers: &{layers:?},
+        embedding: {:?},
+        norm: {:?},
+        head: {own_head:?},
+        steps: &{:?},
+    }}
+}};
+",
+        file.len(),
+        header_hash(&file[..header]),
+        matrix(model.embedding()),
+        place(model.norm()),
+        model.rope().steps,
+    )
 }
 
 /// Returns the source of the memory of a model with this type of cache.
@@ -225,4 +301,31 @@ pub const LAYOUTS: u32 = {{
 }};
 "
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString;
+
+    use super::*;
+
+    const TERNARY: &[u8] = include_bytes!("conformance/models/ternary.gguf");
+    const LLAMA: &[u8] = include_bytes!("conformance/models/llama.gguf");
+
+    #[test]
+    fn files_that_no_program_can_be_built_for_are_refused() {
+        let refused = |file: &[u8]| model(file, b"Hi", None).unwrap_err().to_string();
+        let mut other = TERNARY.to_vec();
+        let at = other.windows(6).position(|name| name == b"bitnet").unwrap();
+        other[at] = b'g';
+        for (file, expected) in [
+            (&TERNARY[..TERNARY.len() - 1], "ends"),
+            (&other, "general.architecture is missing or none of bitnet"),
+            (LLAMA, "a matrix is of floats"),
+        ] {
+            let found = refused(file);
+            assert!(found.contains(expected), "{found}");
+        }
+        assert!(model(TERNARY, b"Hi", None).is_ok());
+    }
 }

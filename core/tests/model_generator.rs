@@ -1,12 +1,18 @@
 //! A text drawn in pieces is the text drawn by whole steps.
 
+use std::fmt::Debug;
+
+use tercet_core::block::BlockError;
+use tercet_core::engine::ModelEngine;
 use tercet_core::gguf::Reader;
+use tercet_core::linear::Layout;
 use tercet_core::linear::network::LayerSize;
 use tercet_core::model::{
-    Cache, CacheShape, CacheType, Codes, DecoderLayer, Draws, End, Event, Generator, Memory, Model,
-    ModelError, Needs, PAGE, Pattern, Place, Row, Sampler, Sequence, Values, decode,
+    Architecture, Cache, CacheShape, CacheType, Codes, Config, DecoderLayer, Draws, End, Event,
+    Gate, Generator, Memory, Model, ModelError, ModelParts, Needs, PAGE, Pattern, Place, Row,
+    Sampler, Sequence, Values, decode,
 };
-use tercet_core::scalar::Scalar;
+use tercet_core::scalar::{Only, Scalar};
 
 const TERNARY: &[u8] = include_bytes!("../src/conformance/models/ternary.gguf");
 const CONTEXT: u32 = 128;
@@ -128,7 +134,9 @@ fn by_steps(model: &Model<'_, '_>, tokens: usize, recent: usize) -> (Vec<u32>, V
 }
 
 /// Draws by pieces until it is over.
-fn drain(generator: &mut Generator<'_, Scalar>) -> (Vec<u32>, Vec<u32>, usize, End) {
+fn drain<E: ModelEngine<Failure: Debug>>(
+    generator: &mut Generator<'_, E>,
+) -> (Vec<u32>, Vec<u32>, usize, End) {
     let (mut tokens, mut bits, mut pieces) = (Vec::new(), Vec::new(), 0);
     loop {
         match generator.poll().unwrap() {
@@ -209,6 +217,106 @@ fn a_text_ends_with_a_token_or_with_the_context() {
         assert_eq!((tokens.len(), end), (all, End::Context));
         assert_eq!(generator.len(), CONTEXT);
     });
+}
+
+/// The parts of a model of that architecture with that type of cache.
+const fn parts(architecture: Architecture, cache: CacheType, floats: bool) -> u32 {
+    let config = Config {
+        architecture,
+        gate: Gate::Silu,
+        layers: 2,
+        width: 256,
+        hidden: 256,
+        heads: 4,
+        kv_heads: 2,
+        head: 64,
+        context: 128,
+        vocabulary: 259,
+        eps: 1e-5,
+        rope_base: 10_000.0,
+        rope_factor: 1.0,
+        cache,
+        pattern: Pattern::FULL,
+    };
+    ModelParts::of(&config, cache, floats).bits()
+}
+
+#[test]
+fn an_engine_of_some_parts_runs_models_of_those_and_no_others() {
+    fn text<E: ModelEngine<Failure: Debug>>(engine: E) -> Result<(Vec<u32>, Vec<u32>), E::Failure> {
+        with_model(|model| {
+            let mut room = RunMemory::new(model);
+            let (caches, memory, logits) = room.parts(model);
+            let draws = Draws {
+                logits,
+                recent: &mut [],
+                sampler: WARM,
+                ends: &[],
+            };
+            let mut generator = Generator::new(engine, model, caches, memory, draws);
+            generator.begin(&PROMPT, 9);
+            let first = generator.poll();
+            if let Err(error) = first {
+                assert_eq!(generator.poll().unwrap(), Event::Over(End::Failed));
+                return Err(error);
+            }
+            let (tokens, bits, ..) = drain(&mut generator);
+            Ok((tokens, bits))
+        })
+    }
+    use Architecture::{BitNet, Llama};
+    use CacheType::{Fp8, Int8};
+    const ALL: u32 = u32::MAX;
+    const OWN: u32 = parts(BitNet, Int8, false);
+    let expected = text(Scalar);
+    assert!(expected.is_ok());
+    assert_eq!(text(Only::<ALL>), expected);
+    assert_eq!(text(Only::<ALL, OWN>), expected);
+    // More than the model asks for.
+    assert_eq!(
+        text(Only::<ALL, { OWN | parts(Llama, Fp8, true) }>),
+        expected
+    );
+    // Other activations, another cache.
+    assert_eq!(
+        text(Only::<ALL, { parts(Llama, Int8, false) }>),
+        Err(ModelError::LeftOut)
+    );
+    assert_eq!(
+        text(Only::<ALL, { parts(BitNet, Fp8, false) }>),
+        Err(ModelError::LeftOut)
+    );
+    // The embedding has another layout.
+    const BYTES: u32 = Layout::set(&[Layout::Int8]);
+    let error = BlockError::LeftOut;
+    assert_eq!(text(Only::<BYTES, OWN>), Err(ModelError::Block { error }));
+}
+
+#[test]
+fn a_model_with_matrices_of_floats_asks_for_them() {
+    let llama = include_bytes!("../src/conformance/models/llama.gguf");
+    let reader = Reader::new(llama).unwrap();
+    let (mut layers, mut steps) = ([DecoderLayer::EMPTY; 2], vec![0; 512]);
+    let model = Model::new(&reader, &mut layers, &mut steps).unwrap();
+    let floats = model
+        .layers()
+        .iter()
+        .flat_map(DecoderLayer::weights)
+        .any(|weights| matches!(weights.values, Values::Floats(_)));
+    assert!(floats);
+    const WITHOUT: u32 = parts(Architecture::Llama, CacheType::Int8, false);
+    let mut room = RunMemory::new(&model);
+    let (caches, memory, logits) = room.parts(&model);
+    let draws = Draws {
+        logits,
+        recent: &mut [],
+        sampler: WARM,
+        ends: &[],
+    };
+    let mut generator =
+        Generator::new(Only::<{ u32::MAX }, WITHOUT>, &model, caches, memory, draws);
+    generator.begin(&PROMPT, 1);
+    assert_eq!(generator.poll(), Err(ModelError::LeftOut));
 }
 
 #[test]

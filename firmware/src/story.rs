@@ -4,7 +4,7 @@
 //! 0.8 --seed 1`. Sizes of all memory are constants of the file, which the build script reads.
 
 use tercet_core::conformance::Digest;
-use tercet_core::gguf::{Aligned, GgufError, Reader};
+use tercet_core::gguf::Aligned;
 use tercet_core::model::tokenizer::{Decoder, Pieces, Specials, TokenizerError, Vocabulary};
 use tercet_core::model::{
     DecoderLayer, Draws, End, Event, Generator, Model, ModelError, Place, Sampler,
@@ -16,7 +16,7 @@ mod model {
     include!(concat!(env!("OUT_DIR"), "/story.rs"));
 }
 pub use model::Memory;
-use model::{CONFIG, ENDS, LAYOUTS, NEEDS, PROMPT};
+use model::{BUILT, CONFIG, ENDS, LAYOUTS, NEEDS, PARTS, PROMPT, VOCABULARY};
 
 // By value, so that the image has a symbol for it and its bytes are counted as data (`firmware/programs.toml`).
 static FILE: Aligned<[u8; include_bytes!("../../gpu/models/nano.gguf").len()]> =
@@ -43,18 +43,10 @@ pub enum Told<'t> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Error {
-    /// The file is cut off or not a GGUF file.
-    File(GgufError),
-    /// The file is not a model that can run, or it is too large for the memory.
+    /// The file is another one than the program was built for, or not a model that can run.
     Model(ModelError),
     /// The file's vocabulary cannot be read.
     Vocabulary(TokenizerError),
-}
-
-impl From<GgufError> for Error {
-    fn from(error: GgufError) -> Self {
-        Self::File(error)
-    }
 }
 
 impl From<ModelError> for Error {
@@ -73,12 +65,10 @@ impl Error {
     /// Returns the error in a few words, without `core::fmt`; [`ModelError::Room`] also has figures.
     pub const fn text(&self) -> &'static str {
         match self {
-            Self::File(_) => "the file is cut or no GGUF file",
-            Self::Model(ModelError::Architecture) => "the file's architecture is none that is run",
-            Self::Model(ModelError::Room { memory, .. }) => memory,
-            Self::Model(ModelError::Layers { .. }) => {
-                "the file has more layers than there is room for"
+            Self::Model(ModelError::OtherFile) => {
+                "the file is not the one that this program was built for"
             }
+            Self::Model(ModelError::Room { memory, .. }) => memory,
             Self::Model(ModelError::NotFinite { .. }) => "the model came to something not finite",
             Self::Model(_) => "the file is no model that is run here",
             Self::Vocabulary(_) => "the file's vocabulary is not read",
@@ -111,10 +101,9 @@ pub fn write_file(
     piece: &mut dyn FnMut(&mut dyn FnMut()),
     told: &mut dyn FnMut(Told<'_>),
 ) -> Result<u64, Error> {
-    let reader = Reader::new(file)?;
     let mut layers = [DecoderLayer::EMPTY; CONFIG.layers];
-    let model = Model::new(&reader, &mut layers, &mut memory.steps)?;
-    let vocabulary = Vocabulary::new(&reader, file)?;
+    let model = Model::built(file, &BUILT, &mut layers)?;
+    let vocabulary = Vocabulary::from_words(&VOCABULARY);
     let mut decoder = Decoder::new(
         Pieces::new(&vocabulary, file, &mut memory.texts)?,
         Specials::Hidden,
@@ -127,7 +116,7 @@ pub fn write_file(
         sampler: SAMPLER,
         ends: &ENDS,
     };
-    let engine = Only::<LAYOUTS>;
+    let engine = Only::<LAYOUTS, PARTS>;
     let mut generator = Generator::new(engine, &model, sequence, work, draws);
     generator.begin(&PROMPT, TOKENS);
     let mut digest = Digest::new();
@@ -172,6 +161,8 @@ mod tests {
     use std::boxed::Box;
     use std::string::String;
     use std::vec::Vec;
+    use tercet_core::gguf::Reader;
+    use tercet_core::model::BuiltModel;
 
     fn written(file: &[u8]) -> (Result<u64, Error>, String) {
         let mut memory = Box::new(Memory::new());
@@ -202,10 +193,16 @@ mod tests {
         other[place] = b'g';
         let deep = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu/models/tiny.gguf");
         let deep = std::fs::read(deep).unwrap();
+        let mut damaged = FILE.0;
+        // The scale of a block, where this format has it; infinite.
+        let weights = BUILT.layers[0].matrices[0].weights;
+        damaged[weights.at + weights.len - 2..][..2].copy_from_slice(&[0, 0x7C]);
+        const OTHER: &str = "the file is not the one that this program was built for";
         for (file, expected) in [
-            (cut, "the file is cut or no GGUF file"),
-            (&other, "the file's architecture is none that is run"),
-            (&deep, "the file has more layers than there is room for"),
+            (cut, OTHER),
+            (&other, OTHER),
+            (&deep, OTHER),
+            (&damaged, "the file is no model that is run here"),
         ] {
             let (result, text) = written(file);
             assert_eq!((result.unwrap_err().text(), &text[..]), (expected, ""));
@@ -218,14 +215,46 @@ mod tests {
     }
 
     #[test]
+    fn what_was_built_is_what_the_file_says() {
+        fn check(file: &[u8], built: &BuiltModel<'_>, words: &[u32; Vocabulary::WORDS]) {
+            let reader = Reader::new(file).unwrap();
+            let (count, pairs) = Model::lengths(&reader).unwrap();
+            let mut steps = std::vec![0; pairs];
+            let mut read = std::vec![DecoderLayer::EMPTY; count];
+            let mut made = std::vec![DecoderLayer::EMPTY; count];
+            let read = Model::new(&reader, &mut read, &mut steps).unwrap();
+            let made = Model::built(file, built, &mut made).unwrap();
+            assert_eq!(made.config(), read.config());
+            assert_eq!(made.layers(), read.layers());
+            assert_eq!(made.embedding(), read.embedding());
+            assert_eq!(made.head(), read.head());
+            assert_eq!(made.norm(), read.norm());
+            assert_eq!(made.rope(), read.rope());
+            assert_eq!(made.bytes(), read.bytes());
+            let vocabulary = Vocabulary::new(&reader, file).unwrap();
+            assert_eq!(Vocabulary::from_words(words), vocabulary);
+            let too_few = Model::built(file, built, &mut []).unwrap_err();
+            assert_eq!(
+                too_few,
+                ModelError::Layers {
+                    found: count,
+                    max: 0
+                }
+            );
+        }
+        let wide = include_bytes!(concat!(env!("OUT_DIR"), "/wide.gguf"));
+        check(&FILE.0, &BUILT, &VOCABULARY);
+        check(wide, &wide::BUILT, &wide::VOCABULARY);
+    }
+
+    #[test]
     fn the_memory_of_a_model_with_wide_keys_is_enough_for_all_its_context() {
         use tercet_core::model::CacheType;
 
         let file = include_bytes!(concat!(env!("OUT_DIR"), "/wide.gguf"));
-        let reader = Reader::new(file).unwrap();
         let mut memory = Box::new(wide::Memory::new());
         let mut layers = [DecoderLayer::EMPTY; wide::CONFIG.layers];
-        let model = Model::new(&reader, &mut layers, &mut memory.steps).unwrap();
+        let model = Model::built(file, &wide::BUILT, &mut layers).unwrap();
         assert_eq!(model.config().cache, CacheType::Int16Int8);
         let mut places = [Place::default(); wide::NEEDS.places];
         let (sequence, work) = memory.work.split(model.config(), &mut places).unwrap();
@@ -235,7 +264,7 @@ mod tests {
             sampler: SAMPLER,
             ends: &[],
         };
-        let engine = Only::<{ wide::LAYOUTS }>;
+        let engine = Only::<{ wide::LAYOUTS }, { wide::PARTS }>;
         let mut generator = Generator::new(engine, &model, sequence, work, draws);
         generator.begin(&wide::PROMPT, u32::MAX);
         let end = loop {

@@ -54,6 +54,8 @@ error_enum! {
         Rule => "the format takes no ternary rule or scale rule but the default",
         /// The format has no encoder.
         ReadOnly => "the format can be decoded and multiplied, not encoded",
+        /// The engine was built without this format; see [`Only`](crate::scalar::Only).
+        LeftOut => "the engine was built without this format",
         /// The format is not one of the ternary ones.
         NotTernary => "the format is not ternary",
         /// There are no values, so there is no scale.

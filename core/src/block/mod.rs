@@ -30,30 +30,42 @@
 /// Calls a generic function of [`driver`] with the codec of a format; with `else`, only for formats with an encoder.
 macro_rules! with_codec {
     ($format:expr, $function:ident $(::<$t:ty>)? ($($argument:expr),*)) => {
-        with_codec!(@ $format, $function [$($t,)?] ($($argument),*)
+        with_codec!(@ [] $format, $function [$($t,)?] ($($argument),*)
             Format::Q4K => driver::$function::<q4_k::Q4K, $($t,)? 256, 144>($($argument),*),
             Format::Q6K => driver::$function::<q6_k::Q6K, $($t,)? 256, 210>($($argument),*),
         )
     };
     ($format:expr, $function:ident $(::<$t:ty>)? ($($argument:expr),*), else $read_only:expr) => {
-        with_codec!(@ $format, $function [$($t,)?] ($($argument),*)
+        with_codec!(@ [] $format, $function [$($t,)?] ($($argument),*)
             Format::Q4K | Format::Q6K => $read_only,
         )
     };
-    (@ $format:expr, $function:ident [$($t:ty,)?] ($($argument:expr),*) $($read_only:tt)+) => {{
+    // Code of formats outside the set is not compiled.
+    (in $set:ident, $format:expr, $function:ident ($($argument:expr),*)) => {
+        with_codec!(@ [$set] $format, $function [] ($($argument),*)
+            Format::Q4K if Layout::Block(Format::Q4K).is_in($set) => {
+                driver::$function::<q4_k::Q4K, 256, 144>($($argument),*)
+            }
+            Format::Q6K if Layout::Block(Format::Q6K).is_in($set) => {
+                driver::$function::<q6_k::Q6K, 256, 210>($($argument),*)
+            }
+            _ => Err(BlockError::LeftOut),
+        )
+    };
+    (@ [$($set:ident)?] $format:expr, $function:ident [$($t:ty,)?] ($($argument:expr),*) $($read_only:tt)+) => {{
         #[allow(unused_imports, reason = "not all are for functions that take formats with an encoder")]
         use $crate::block::{
             Format, driver, q2_0, q4_0, q4_1, q4_k, q5_0, q5_1, q6_k, q8_0, tq1_0, tq2_0,
         };
         match $format {
-            Format::Tq1_0 => driver::$function::<tq1_0::Tq1_0, $($t,)? 256, 54>($($argument),*),
-            Format::Tq2_0 => driver::$function::<tq2_0::Tq2_0, $($t,)? 256, 66>($($argument),*),
-            Format::Q2_0 => driver::$function::<q2_0::Q2_0, $($t,)? 64, 18>($($argument),*),
-            Format::Q8_0 => driver::$function::<q8_0::Q8_0, $($t,)? 32, 34>($($argument),*),
-            Format::Q4_0 => driver::$function::<q4_0::Q4_0, $($t,)? 32, 18>($($argument),*),
-            Format::Q4_1 => driver::$function::<q4_1::Q4_1, $($t,)? 32, 20>($($argument),*),
-            Format::Q5_0 => driver::$function::<q5_0::Q5_0, $($t,)? 32, 22>($($argument),*),
-            Format::Q5_1 => driver::$function::<q5_1::Q5_1, $($t,)? 32, 24>($($argument),*),
+            Format::Tq1_0 $(if Layout::Block(Format::Tq1_0).is_in($set))? => driver::$function::<tq1_0::Tq1_0, $($t,)? 256, 54>($($argument),*),
+            Format::Tq2_0 $(if Layout::Block(Format::Tq2_0).is_in($set))? => driver::$function::<tq2_0::Tq2_0, $($t,)? 256, 66>($($argument),*),
+            Format::Q2_0 $(if Layout::Block(Format::Q2_0).is_in($set))? => driver::$function::<q2_0::Q2_0, $($t,)? 64, 18>($($argument),*),
+            Format::Q8_0 $(if Layout::Block(Format::Q8_0).is_in($set))? => driver::$function::<q8_0::Q8_0, $($t,)? 32, 34>($($argument),*),
+            Format::Q4_0 $(if Layout::Block(Format::Q4_0).is_in($set))? => driver::$function::<q4_0::Q4_0, $($t,)? 32, 18>($($argument),*),
+            Format::Q4_1 $(if Layout::Block(Format::Q4_1).is_in($set))? => driver::$function::<q4_1::Q4_1, $($t,)? 32, 20>($($argument),*),
+            Format::Q5_0 $(if Layout::Block(Format::Q5_0).is_in($set))? => driver::$function::<q5_0::Q5_0, $($t,)? 32, 22>($($argument),*),
+            Format::Q5_1 $(if Layout::Block(Format::Q5_1).is_in($set))? => driver::$function::<q5_1::Q5_1, $($t,)? 32, 24>($($argument),*),
             $($read_only)+
         }
     }};
@@ -84,6 +96,7 @@ pub use format::Format;
 pub use ternary_view::Ternary;
 pub(crate) use tq1_0::{pack_digits, unpack_digits};
 
+use crate::linear::Layout;
 use crate::number::Element;
 use crate::quant::{Rule, ScaleRule};
 use codec::Choice;
@@ -129,6 +142,16 @@ pub fn encode<T: Element>(
 pub fn decode(format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
     expect_len(format.encoded_len(out.len())?, bytes.len())?;
     with_codec!(format, decode(bytes, out))
+}
+
+/// Does [`decode`] for the formats in a set of layouts.
+pub(crate) fn decode_of<const SET: u32>(
+    format: Format,
+    bytes: &[u8],
+    out: &mut [f32],
+) -> Result<(), BlockError> {
+    expect_len(format.encoded_len(out.len())?, bytes.len())?;
+    with_codec!(in SET, format, decode(bytes, out))
 }
 
 /// Writes the integer codes of `bytes` to `out`, one per value; see [`Format`] for their ranges.

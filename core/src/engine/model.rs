@@ -3,7 +3,7 @@
 use super::{LinearEngine, QuantizeEngine};
 use crate::linear::{I8Sym, Layer};
 use crate::model::attention::Attention;
-use crate::model::{FloatMatrix, Gate, ModelError};
+use crate::model::{FloatMatrix, Gate, ModelError, ModelParts, Weights};
 use crate::scalar::Scalar;
 
 /// Number of outputs that are summed at a time in a product with 16-bit activations. With less space it is smaller,
@@ -22,6 +22,22 @@ pub trait ModelEngine: LinearEngine + QuantizeEngine {
         + From<<Self as LinearEngine>::Error>
         + From<<Self as QuantizeEngine>::Error>
         + core::fmt::Display;
+
+    /// What models may ask of the engine. Another model is [`ModelError::LeftOut`] before its first step.
+    const PARTS: ModelParts = ModelParts::ALL;
+
+    /// Writes a row of the embedding to `out`, which has one element per column. O(cols).
+    ///
+    /// # Errors
+    /// [`ModelError::Block`]; [`ModelError::LeftOut`] for a layout that the engine was built without.
+    fn embed(
+        &mut self,
+        embedding: &Weights<'_>,
+        row: usize,
+        out: &mut [f32],
+    ) -> Result<(), ModelError> {
+        embedding.embed_of::<{ u32::MAX }>(row, out)
+    }
 
     /// Multiplies a matrix of floats by rows of activations: [`FloatMatrix::dot`] of each. `out` has one row per row
     /// of `x`. O(rows of x · rows · cols).
@@ -108,13 +124,7 @@ pub trait ModelEngine: LinearEngine + QuantizeEngine {
         sums: &mut [i64],
         out: &mut [f32],
     ) -> Result<(), Self::Failure> {
-        let mut out = out.chunks_exact_mut(attention.head_len().max(1));
-        for row in 0..attention.places.len() {
-            for head in 0..attention.heads {
-                let Some(out) = out.next() else { break };
-                attention.head(row, head, scores, sums, out);
-            }
-        }
+        attention.heads_of::<{ u32::MAX }>(scores, sums, out);
         Ok(())
     }
 

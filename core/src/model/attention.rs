@@ -20,6 +20,10 @@
 //! positions, instead of one per page, would lose accuracy: 4·10⁻² of the result over 128 Ki positions, versus 10⁻⁴
 //! with pages.
 
+mod few_caches;
+
+use few_caches::FewCaches;
+
 use super::cache::{Cache, CacheType, PAGE, PageCodes, fp8_integer, part};
 use super::config::Pattern;
 use super::gate::steps;
@@ -73,8 +77,6 @@ impl Attention<'_, '_> {
     ///
     /// `scores` has one element per position of [`Sequence::attended_pages`] pages; `sums` has one element per value of
     /// the head. O(attended · head).
-    // A separate stack frame, which products do not need at the same time.
-    #[inline(never)]
     pub fn head(
         &self,
         row: usize,
@@ -83,7 +85,38 @@ impl Attention<'_, '_> {
         sums: &mut [i64],
         out: &mut [f32],
     ) {
-        self.head_by(arch::Products, row, head, scores, sums, out);
+        self.head_of::<{ u32::MAX }>(row, head, scores, sums, out);
+    }
+
+    /// Does [`Attention::head`] for the types of caches in [`ModelParts`](super::ModelParts).
+    // A separate stack frame, which products do not need at the same time.
+    #[inline(never)]
+    pub(crate) fn head_of<const PARTS: u32>(
+        &self,
+        row: usize,
+        head: usize,
+        scores: &mut [f32],
+        sums: &mut [i64],
+        out: &mut [f32],
+    ) {
+        let products = FewCaches::<_, PARTS>(arch::Products);
+        self.head_by(products, row, head, scores, sums, out);
+    }
+
+    /// Does [`Attention::head_of`] for every head of every row: `out` has rows · heads · head values.
+    pub(crate) fn heads_of<const PARTS: u32>(
+        &self,
+        scores: &mut [f32],
+        sums: &mut [i64],
+        out: &mut [f32],
+    ) {
+        let mut out = out.chunks_exact_mut(self.head_len().max(1));
+        for row in 0..self.places.len() {
+            for head in 0..self.heads {
+                let Some(out) = out.next() else { return };
+                self.head_of::<PARTS>(row, head, scores, sums, out);
+            }
+        }
     }
 
     /// Does [`Attention::head`] with an engine's products, so that the engine compiles it for its processor.

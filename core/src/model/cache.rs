@@ -2,7 +2,7 @@
 
 mod stored;
 
-use super::{Config, ModelError};
+use super::{Config, ModelError, ModelParts};
 use crate::number::bits::{self, INFINITE};
 use crate::quant::activations::{Code, row as norm_row};
 use crate::quant::fp8::{Fp8, Overflow};
@@ -311,9 +311,11 @@ impl<'m> Cache<'m> {
     }
 
     /// Stores a head's key and value at a position of a page. Returns true if both were finite; one that is not is
-    /// stored as zeros.
+    /// stored as zeros. The type of the cache is among the parts.
+    #[inline]
     pub(super) fn keep(
         &mut self,
+        parts: ModelParts,
         (page, layer, head): (u32, usize, usize),
         position: u32,
         (key, value): (&[f32], &[f32]),
@@ -321,22 +323,30 @@ impl<'m> Cache<'m> {
         let place = self
             .place(page, layer, head)
             .wrapping_add((position % PAGE) as usize);
-        let is_fp8 = self.shape.kind == CacheType::Fp8;
+        let kind = parts.cache(self.shape.kind);
         let head = self.shape.head;
-        let keep = |codes: &mut Codes<'_>, scales: &mut [f32], x: &[f32]| {
+        let keep = |wide, codes: &mut Codes<'_>, scales: &mut [f32], x: &[f32]| {
             let first = place.wrapping_mul(head);
-            let scale = match codes {
-                Codes::Narrow(codes) if is_fp8 => fp8(x, part_mut(codes, first, head)),
-                Codes::Narrow(codes) => row(x, part_mut(codes, first, head)),
-                Codes::Wide(codes) => row(x, part_mut(codes, first, head)),
+            let scale = match (codes, wide) {
+                (Codes::Narrow(codes), false) => {
+                    let codes = part_mut(codes, first, head);
+                    match kind {
+                        CacheType::Fp8 => fp8(x, codes),
+                        _ => row(x, codes),
+                    }
+                }
+                (Codes::Wide(codes), true) => row(x, part_mut(codes, first, head)),
+                // The codes have the widths of the type.
+                _ => 0.0,
             };
             if let Some(slot) = scales.get_mut(place) {
                 *slot = if scale.is_nan() { 0.0 } else { scale };
             }
             !scale.is_nan()
         };
-        let key = keep(&mut self.keys, self.key_scales, key);
-        (key, keep(&mut self.values, self.value_scales, value))
+        let key = keep(kind.wide_keys(), &mut self.keys, self.key_scales, key);
+        let values = (&mut self.values, &mut *self.value_scales);
+        (key, keep(kind.wide_values(), values.0, values.1, value))
     }
 }
 

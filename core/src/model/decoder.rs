@@ -2,7 +2,8 @@
 
 use super::memory::{Span, Vectors};
 use super::pass::Pass;
-use super::{Cache, Memory, Model, ModelError, Needs, Place, Sequence};
+use super::weights::Weights;
+use super::{Cache, Memory, Model, ModelError, ModelParts, Needs, Place, Sequence};
 use crate::engine::ModelEngine;
 
 /// An input token.
@@ -28,7 +29,7 @@ pub struct Row {
 /// O(rows · (weights + attended positions · heads · values of a head)).
 ///
 /// # Errors
-/// Before any computation: [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`],
+/// Before any computation: [`ModelError::LeftOut`], [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`],
 /// [`ModelError::Ended`], [`ModelError::Context`], [`ModelError::Chunk`], [`ModelError::CacheFull`]. Otherwise those
 /// of the engine. After any error the sequences are unchanged, except that they may hold more pages.
 pub fn decode<E: ModelEngine>(
@@ -95,6 +96,8 @@ pub fn decode_piece<E: ModelEngine>(
         found,
     })?;
     if piece == 0 {
+        let floats = model.all_weights().any(Weights::takes_floats);
+        ModelParts::of(model.config(), cache.shape().kind, floats).check(E::PARTS)?;
         memory.check(&Needs::of_span(engine, model, span, rows.len())?)?;
         let places = memory.places.get_mut(..rows.len()).unwrap_or_default();
         place(model, cache, sequences, rows, places)?;

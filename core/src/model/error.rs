@@ -97,6 +97,11 @@ error_enum! {
         } => "{needed} elements of {memory} are needed; there are {found}",
         /// Sizes do not fit this machine's address range.
         TooLarge => "the model is too large for this machine's addresses",
+        /// The file is not the one that a build script read.
+        OtherFile => "the file is not the one that the program was built for",
+        /// The engine was built without something that the model asks for; see [`ModelParts`](super::ModelParts) and
+        /// [`Only`](crate::scalar::Only).
+        LeftOut => "the engine was built without something that the model asks for",
         /// A sum over the cache could exceed 64 bits.
         CacheRange {
             /// Largest number of positions for a cache of this type.

@@ -78,6 +78,7 @@
 //! ```
 
 pub mod attention;
+mod built;
 mod cache;
 mod config;
 mod decoder;
@@ -86,6 +87,7 @@ pub mod gate;
 mod generator;
 mod layer;
 mod memory;
+mod model_parts;
 pub(crate) mod nll;
 mod norm;
 mod pass;
@@ -104,6 +106,7 @@ pub(crate) use memory::{Gates, Heads, Span, Vectors, cut, enough};
 pub(crate) use pass::Pass;
 pub(crate) use work::symmetric;
 
+pub use built::{BuiltModel, LayerPlaces, MatrixPlace, TensorPlace, header_hash};
 pub use cache::{Cache, CacheType, Codes, PAGE, PageCodes, Shape as CacheShape};
 pub use config::{Architecture, Config, Pattern};
 pub use decoder::{Progress, Row, decode, decode_piece};
@@ -111,6 +114,7 @@ pub use error::{ModelError, Stage};
 pub use gate::Gate;
 pub use generator::{Draws, End, Event, Generator};
 pub use memory::{Memory, Needs, Place};
+pub use model_parts::ModelParts;
 pub use nll::{NLL_UNIT, nll};
 pub use rope::{Rope, rotate};
 pub use sample::{Sampler, argmax};

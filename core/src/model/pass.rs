@@ -25,7 +25,8 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         let mut x = x.chunks_exact_mut(self.model.config().width.max(1));
         for token in tokens {
             let Some(x) = x.next() else { break };
-            self.model.embedding().embed(token as usize, x)?;
+            self.engine
+                .embed(self.model.embedding(), token as usize, x)?;
         }
         Ok(())
     }
@@ -85,7 +86,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         weights: &Weights<'_>,
         out: &mut [f32],
     ) -> Result<(), E::Failure> {
-        let (wide, rows) = (self.model.config().wide(), self.places.len());
+        let (wide, rows) = (E::PARTS.wide(self.model.config()), self.places.len());
         self.work.product(self.engine, wide, rows, weights, out)
     }
 
@@ -94,7 +95,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         &mut self,
         products: [(&Weights<'_>, &mut [f32]); N],
     ) -> Result<(), E::Failure> {
-        let size = (self.model.config().wide(), self.places.len());
+        let size = (E::PARTS.wide(self.model.config()), self.places.len());
         self.work.products(self.engine, size, products)
     }
 
@@ -124,8 +125,12 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
                     return;
                 };
                 rotate(key, neighbours, angles, rotated);
-                let (key, value) =
-                    cache.keep((page, layer, head), place.position, (rotated, value));
+                let (key, value) = cache.keep(
+                    E::PARTS,
+                    (page, layer, head),
+                    place.position,
+                    (rotated, value),
+                );
                 if !key {
                     place.fault.get_or_insert((layer, Stage::Keys));
                 }
@@ -223,7 +228,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
                 let norm = (self.model.norm(), config.layers, Stage::Head);
                 self.norm_rows(norm, (x, first, run.len()), &[head])?;
                 self.work
-                    .product(self.engine, config.wide(), run.len(), head, out)?;
+                    .product(self.engine, E::PARTS.wide(config), run.len(), head, out)?;
                 logits = rest;
             }
             first = first.wrapping_add(run.len());

@@ -49,6 +49,19 @@ impl<'a> DecoderLayer<'a> {
         down: Weights::NONE,
     };
 
+    /// Returns the layer's matrices, as [`DecoderLayer::weights`] does.
+    pub(super) const fn weights_mut(&mut self) -> [&mut Weights<'a>; 7] {
+        [
+            &mut self.query,
+            &mut self.key,
+            &mut self.value,
+            &mut self.output,
+            &mut self.gate,
+            &mut self.up,
+            &mut self.down,
+        ]
+    }
+
     /// Returns the layer's matrices.
     pub fn weights(&self) -> [&Weights<'a>; 7] {
         [
@@ -147,7 +160,6 @@ impl<'a, 'l> Model<'a, 'l> {
                 expected: "absent: the head of this architecture is its embedding",
             });
         }
-        let tied = outside.head.is_none();
         let head = outside.head.unwrap_or(embedding);
         if head.rows() != config.vocabulary {
             return Err(ModelError::Tensor {
@@ -162,18 +174,34 @@ impl<'a, 'l> Model<'a, 'l> {
                 expected: "there",
             })?;
         }
-        Ok(Self {
+        let norm = outside.norm.ok_or(missing("output_norm.weight"))?;
+        Ok(Self::of(
+            config,
+            layers,
+            (embedding, norm, outside.head),
+            steps,
+        ))
+    }
+
+    /// Returns the model of these layers, embedding, gains before the head, and head if it is not the embedding.
+    pub(super) fn of(
+        config: Config,
+        layers: &'l [DecoderLayer<'a>],
+        (embedding, norm, head): (Weights<'a>, &'a [u8], Option<Weights<'a>>),
+        steps: &'l [u64],
+    ) -> Self {
+        Self {
             config,
             layers,
             embedding,
-            norm: outside.norm.ok_or(missing("output_norm.weight"))?,
-            head,
-            tied,
+            norm,
+            head: head.unwrap_or(embedding),
+            tied: head.is_none(),
             rope: Rope {
                 steps,
                 neighbours: config.architecture == Architecture::Llama,
             },
-        })
+        }
     }
 
     /// Returns the model's shape.

@@ -233,15 +233,19 @@ impl<'a> Weights<'a> {
         matches!(self.values, Values::Floats(_))
     }
 
-    /// Writes a row's values to `out`, which has one element per column: a token's embedding.
-    pub(super) fn embed(&self, row: usize, out: &mut [f32]) -> Result<(), ModelError> {
+    /// Writes a row's values to `out`, which has one element per column: a token's embedding. The layout is in a set.
+    pub(crate) fn embed_of<const SET: u32>(
+        &self,
+        row: usize,
+        out: &mut [f32],
+    ) -> Result<(), ModelError> {
         match &self.values {
             Values::None => out.fill(0.0),
             Values::Floats(matrix) => matrix.widen(row, out),
             Values::Blocks(layer) => {
                 let matrix = layer.weights().part(row, 1).ok_or(ModelError::TooLarge)?;
                 if let Layout::Block(format) = matrix.layout() {
-                    block::decode(format, matrix.bytes(), out)?;
+                    block::decode_of::<SET>(format, matrix.bytes(), out)?;
                 }
             }
         }

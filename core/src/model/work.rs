@@ -82,7 +82,7 @@ impl StepBuffers<'_> {
         let scales = self.scales.get_mut(..rows).unwrap_or_default();
         let len = x.len();
         if inputs.iter().any(|weights| !weights.takes_floats()) {
-            if config.wide() {
+            if E::PARTS.wide(config) {
                 let codes = self.halves.get_mut(..len).unwrap_or_default();
                 quantize(engine, x, norm, scales, codes, |codes| {
                     Activations::A16(codes)
@@ -105,7 +105,7 @@ impl StepBuffers<'_> {
                 }
             }
         }
-        if inputs.iter().any(|weights| weights.takes_floats()) {
+        if E::PARTS.floats() && inputs.iter().any(|weights| weights.takes_floats()) {
             let cols = len.checked_div(rows).unwrap_or(0).max(1);
             let mut input = self.input.chunks_exact_mut(cols);
             for (row, x) in x.chunks_exact(cols).enumerate() {
@@ -133,6 +133,7 @@ impl StepBuffers<'_> {
             .unwrap_or_default();
         match &weights.values {
             Values::None => {}
+            Values::Floats(_) if !E::PARTS.floats() => {}
             Values::Floats(matrix) => {
                 let x = self.input.get(..len).unwrap_or_default();
                 engine.multiply_floats(matrix, x, out)?;

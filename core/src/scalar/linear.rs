@@ -3,7 +3,8 @@
 use super::{Scalar, Tensor};
 use crate::engine::{LinearEngine, ModelEngine, Output, QuantizeEngine};
 use crate::linear::{I8Sym, Layer, LinearError, Rescale, product};
-use crate::model::ModelError;
+use crate::model::attention::Attention;
+use crate::model::{ModelError, ModelParts, Weights};
 use crate::number::Element;
 use crate::quant::{Groups, QuantError};
 
@@ -11,6 +12,8 @@ use crate::quant::{Groups, QuantError};
 /// linked.
 ///
 /// Use [`Layout::set`](crate::linear::Layout::set) to compute `SET`. Other layouts return [`LinearError::LeftOut`].
+/// `PARTS` are the [`ModelParts`] of language models that it runs, all without a number. A model that asks for others is
+/// [`ModelError::LeftOut`] before its first step.
 ///
 /// ```
 /// use tercet_core::engine::LinearEngine;
@@ -29,7 +32,7 @@ use crate::quant::{Groups, QuantError};
 /// # Ok::<(), LinearError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Only<const SET: u32>;
+pub struct Only<const SET: u32, const PARTS: u32 = { u32::MAX }>;
 
 macro_rules! of_a_set {
     ($set:expr, impl $([$($generic:tt)*])? for $engine:ty) => {
@@ -86,9 +89,9 @@ macro_rules! of_a_set {
         }
     };
 }
-of_a_set!(SET, impl [const SET: u32] for Only<SET>);
+of_a_set!(SET, impl [const SET: u32, const PARTS: u32] for Only<SET, PARTS>);
 
-impl<const SET: u32> QuantizeEngine for Only<SET> {
+impl<const SET: u32, const PARTS: u32> QuantizeEngine for Only<SET, PARTS> {
     type Error = QuantError;
     type Tensor<'a, T: Element> = Tensor<'a, T>;
 
@@ -102,9 +105,31 @@ impl<const SET: u32> QuantizeEngine for Only<SET> {
     }
 }
 
-/// Language models whose matrices have these layouts.
-impl<const SET: u32> ModelEngine for Only<SET> {
+/// Language models of these parts whose matrices have these layouts.
+impl<const SET: u32, const PARTS: u32> ModelEngine for Only<SET, PARTS> {
     type Failure = ModelError;
+
+    const PARTS: ModelParts = ModelParts::from_bits(PARTS);
+
+    fn embed(
+        &mut self,
+        embedding: &Weights<'_>,
+        row: usize,
+        out: &mut [f32],
+    ) -> Result<(), ModelError> {
+        embedding.embed_of::<SET>(row, out)
+    }
+
+    fn attend(
+        &mut self,
+        attention: &Attention<'_, '_>,
+        scores: &mut [f32],
+        sums: &mut [i64],
+        out: &mut [f32],
+    ) -> Result<(), ModelError> {
+        attention.heads_of::<PARTS>(scores, sums, out);
+        Ok(())
+    }
 }
 
 of_a_set!(u32::MAX, impl for Scalar);

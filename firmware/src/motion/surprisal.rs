@@ -12,7 +12,7 @@
 //! All of it is the same on every machine: letters are integers, and the model's logits are those of `tercet`.
 
 use tercet_core::conformance::Digest;
-use tercet_core::gguf::{Aligned, Reader};
+use tercet_core::gguf::Aligned;
 use tercet_core::model::{
     Cache, DecoderLayer, Memory as StepMemory, Model, ModelError, Place, Row, Sequence, decode, nll,
 };
@@ -31,7 +31,7 @@ mod model {
     include!(concat!(env!("OUT_DIR"), "/motion_model.rs"));
 }
 pub use model::Memory;
-use model::{CONFIG, LAYOUTS, NEEDS, PROMPT};
+use model::{BUILT, CONFIG, LAYOUTS, NEEDS, PARTS, PROMPT};
 
 // By value, so that the image has a symbol for it and its bytes are counted as data (`firmware/programs.toml`).
 static FILE: Aligned<[u8; include_bytes!("../../data/motion-model.gguf").len()]> =
@@ -91,9 +91,8 @@ pub fn watch<R>(
     adapter: &mut Adapter,
     then: impl FnOnce(&mut Watch<'_>) -> R,
 ) -> Result<R, Error> {
-    let reader = Reader::new(&FILE.0)?;
     let mut layers = [DecoderLayer::EMPTY; CONFIG.layers];
-    let model = Model::new(&reader, &mut layers, &mut memory.steps)?;
+    let model = Model::built(&FILE.0, &BUILT, &mut layers)?;
     let mut places = [Place::default(); NEEDS.places];
     let ((cache, sequence), work) = memory.work.split(model.config(), &mut places)?;
     Ok(then(&mut Watch {
@@ -185,7 +184,7 @@ impl Watch<'_> {
         };
         let mut fault = None;
         decode(
-            &mut Only::<LAYOUTS>,
+            &mut Only::<LAYOUTS, PARTS>,
             self.model,
             (&mut self.cache, &mut self.sequences),
             &[row],

@@ -3,7 +3,7 @@
 use std::vec;
 use std::vec::Vec;
 
-use super::super::{CacheShape, Codes, Pattern};
+use super::super::{Architecture, CacheShape, Codes, Config, Gate, ModelParts, Pattern};
 use super::*;
 use crate::number::{Random, root::sqrt_f32};
 use crate::quant::activations;
@@ -35,6 +35,28 @@ fn powers_of_two_are_exact() {
     for e in -149..=127 {
         assert_eq!(f64::from(power(e)), 2f64.powi(e));
     }
+}
+
+/// The parts of a model with this type of cache.
+const fn of(kind: CacheType) -> u32 {
+    let config = Config {
+        architecture: Architecture::BitNet,
+        gate: Gate::SquaredRelu,
+        layers: 1,
+        width: 64,
+        hidden: 64,
+        heads: 1,
+        kv_heads: 1,
+        head: 64,
+        context: 1,
+        vocabulary: 1,
+        eps: 0.0,
+        rope_base: 1.0,
+        rope_factor: 1.0,
+        cache: kind,
+        pattern: Pattern::FULL,
+    };
+    ModelParts::of(&config, kind, false).bits()
 }
 
 /// Returns the error of attention over that many random keys and values against softmax over the same codes: the root
@@ -72,7 +94,12 @@ fn off(kind: CacheType, head: usize, positions: u32, sharp: f32, seed: u64) -> f
         sequence.extend(0, position, &mut cache).unwrap();
         let page = sequence.page(position).unwrap();
         assert_eq!(
-            cache.keep((page, 0, 0), position, (&normal(1.0), &normal(1.0))),
+            cache.keep(
+                ModelParts::ALL,
+                (page, 0, 0),
+                position,
+                (&normal(1.0), &normal(1.0))
+            ),
             (true, true)
         );
         sequence.advance(position + 1);
@@ -98,6 +125,25 @@ fn off(kind: CacheType, head: usize, positions: u32, sharp: f32, seed: u64) -> f
     let (mut scores, mut sums) = (vec![0.0; pages * LEN], vec![0; head]);
     let mut found = vec![0.0; head];
     attention.head(0, 0, &mut scores, &mut sums, &mut found);
+
+    // As an engine for this type alone computes it.
+    let mut alone = vec![f32::NAN; head];
+    let memory = (&mut scores[..], &mut sums[..], &mut alone[..]);
+    match kind {
+        CacheType::Int8 => {
+            attention.head_of::<{ of(CacheType::Int8) }>(0, 0, memory.0, memory.1, memory.2)
+        }
+        CacheType::Int16Int8 => {
+            attention.head_of::<{ of(CacheType::Int16Int8) }>(0, 0, memory.0, memory.1, memory.2)
+        }
+        CacheType::Int16 => {
+            attention.head_of::<{ of(CacheType::Int16) }>(0, 0, memory.0, memory.1, memory.2)
+        }
+        CacheType::Fp8 => {
+            attention.head_of::<{ of(CacheType::Fp8) }>(0, 0, memory.0, memory.1, memory.2)
+        }
+    }
+    assert_eq!(alone, found);
 
     // The same codes, in f64.
     let widened = |codes: PageCodes<'_>, at: usize| -> f64 {
@@ -180,7 +226,12 @@ fn of_a_value_at(place: Option<u32>) -> [f32; 2] {
         sequence.extend(0, position, &mut cache).unwrap();
         let page = sequence.page(position).unwrap();
         let value = if place == Some(position) { 1.0 } else { 0.0 };
-        cache.keep((page, 0, 0), position, (&[1e38, 1e38], &[value, 0.0]));
+        cache.keep(
+            ModelParts::ALL,
+            (page, 0, 0),
+            position,
+            (&[1e38, 1e38], &[value, 0.0]),
+        );
         sequence.advance(position + 1);
     }
     let attention = Attention {

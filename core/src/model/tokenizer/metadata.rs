@@ -1,6 +1,7 @@
 //! The entries of a GGUF file that define a tokenizer, found in one pass, and its arrays, read in place.
 
 use super::TokenizerError;
+use super::lookup::MOST;
 use crate::gguf::{Array, Reader, Value, ValueType};
 
 macro_rules! keys {
@@ -131,6 +132,20 @@ impl Span {
             len,
             count: array.len(),
         })
+    }
+
+    /// Returns start, length and number of elements.
+    pub(super) const fn parts(self) -> [usize; 3] {
+        [self.start, self.len, self.count]
+    }
+
+    /// Returns the place with these [`Span::parts`]; no more elements than an index has room for.
+    pub(super) fn from_parts([start, len, count]: [usize; 3]) -> Self {
+        Self {
+            start,
+            len,
+            count: count.min(MOST),
+        }
     }
 
     /// Returns the elements in the file's encoding; none if `file` is shorter than before.

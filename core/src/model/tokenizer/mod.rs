@@ -69,6 +69,7 @@ mod special;
 mod spm;
 mod symbols;
 mod vocabulary;
+mod words;
 
 use bpe::Ranks;
 use letters::Letters;

@@ -20,6 +20,24 @@ pub(super) struct Specials {
 }
 
 impl Specials {
+    /// Number of words of [`Specials::words`].
+    pub(super) const WORDS: usize = 8 + 8 + LONGEST / 32;
+
+    /// Returns all bits.
+    pub(super) fn words(&self) -> impl Iterator<Item = u32> {
+        let ends = self.firsts.into_iter().chain(self.lasts);
+        ends.chain(self.lengths)
+    }
+
+    /// Returns the set with these words, in the order of [`Specials::words`].
+    pub(super) fn from_words(next: &mut impl FnMut() -> u32) -> Self {
+        Self {
+            firsts: core::array::from_fn(|_| next()),
+            lasts: core::array::from_fn(|_| next()),
+            lengths: core::array::from_fn(|_| next()),
+        }
+    }
+
     /// Adds a token. One without text is never found.
     pub(super) fn add(&mut self, id: u32, text: &[u8]) -> Result<(), TokenizerError> {
         let len = text.len();

@@ -7,8 +7,8 @@ use tercet_core::model::attention::{Attention, HeadProducts, PlainProducts};
 use tercet_core::model::gate::steps;
 use tercet_core::model::{
     Cache, CacheShape, CacheType, Config, DecoderLayer, FloatMatrix, FloatType, Gate, Generator,
-    Model, ModelError, Needs, Pattern, Rope, Sampler, Sequence, Weights, argmax, decode,
-    decode_piece, nll, rotate,
+    Model, ModelError, ModelParts, Needs, Pattern, Rope, Sampler, Sequence, Weights, argmax,
+    decode, decode_piece, header_hash, nll, rotate,
 };
 use tercet_core::number::{counter, exp2_neg, rope_step, sin_cos};
 use tercet_core::quant::QuantError;
@@ -30,6 +30,7 @@ reach! {
     linear::Layer::has_bias,
     linear::Layer::value_of_rounded,
     <Scalar as ModelEngine>::attend,
+    <Scalar as ModelEngine>::embed,
     <Scalar as ModelEngine>::matmat_wide,
     <Scalar as ModelEngine>::gate,
     <Scalar as ModelEngine>::multiply_floats,
@@ -55,6 +56,10 @@ reach! {
     Config::kv_width,
     Config::query_width,
     Config::wide,
+    ModelParts::bits,
+    ModelParts::from_bits,
+    ModelParts::is_in,
+    ModelParts::of,
     Pattern::attends,
     Pattern::is_ring,
     Pattern::sink_position,
@@ -72,6 +77,7 @@ reach! {
     Needs::of::<Scalar>,
     Needs::of_sizes,
     Needs::total_bytes,
+    header_hash,
     nll,
     Rope::angles,
     Rope::fill,
@@ -79,6 +85,7 @@ reach! {
     Sampler::draw,
     Sampler::is_valid,
     argmax,
+    Sequence::attended_pages,
     Sequence::is_empty,
     Sequence::kept,
     Sequence::len,
@@ -90,6 +97,7 @@ reach! {
     Sequence::restore,
     Sequence::truncate,
     DecoderLayer::weights,
+    Model::built,
     Model::bytes,
     Model::config,
     Model::embedding,

@@ -34,6 +34,7 @@ reach! {
     Vocabulary::eom,
     Vocabulary::eos,
     Vocabulary::eot,
+    Vocabulary::from_words,
     Vocabulary::index_len,
     Vocabulary::merges,
     Vocabulary::method,
@@ -44,6 +45,7 @@ reach! {
     Vocabulary::tokens,
     Vocabulary::unknown,
     Vocabulary::with_pre,
+    Vocabulary::words,
 }
 
 fn each_piece(scanner: Scanner, text: &[u8]) {
