@@ -6,6 +6,7 @@
 
 use super::weights::{Values, Weights};
 use super::{Config, DecoderLayer, Model, ModelError};
+use crate::conformance::Digest;
 use crate::linear::network::LayerSize;
 use crate::linear::{Layer, Matrix};
 
@@ -92,11 +93,11 @@ pub struct BuiltModel<'s> {
     pub steps: &'s [u64],
 }
 
-/// Returns the 64-bit FNV-1a hash of a file's metadata and descriptions of tensors. O(n).
+/// Returns the [`Digest`] of a file's metadata and descriptions of tensors. O(n).
 pub fn header_hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-    })
+    let mut digest = Digest::new();
+    digest.bytes(bytes);
+    digest.value()
 }
 
 impl<'a, 'l> Model<'a, 'l> {
